@@ -1,0 +1,1 @@
+"""Where jobs run: one Protocol, several implementations. Knows neither Dagster nor sweeps."""
