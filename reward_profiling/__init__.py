@@ -1,1 +1,1 @@
-"""Reward profiles of an RL training blend: which environments a checkpoint has saturated, and which still carry signal."""
+"""Reward profiles of an RL training blend: what a checkpoint has saturated, and what still carries signal."""

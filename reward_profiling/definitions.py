@@ -1,0 +1,1 @@
+"""The Dagster code location: one asset group per manifest found."""
