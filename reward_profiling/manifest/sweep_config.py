@@ -1,0 +1,35 @@
+"""`sweep_config.yaml`, what `gym env start --config` reads: every config of the sweep and the manifest's overlay.
+
+Promise: a job reads the very files that were found here. Whatever is found outside an installed NeMo Gym stands as an
+absolute path; what only the installation (or, unseen from here, the container) holds stays relative. NeMo Gym lets the
+later of two configs win, so the sweep's own `config_paths` come last, and the overlay beats them all.
+"""
+
+from reward_profiling.manifest.load import LoadedManifest
+from reward_profiling.manifest.roots import SearchRoots
+from reward_profiling.manifest.yaml_tree import dump
+
+
+def config_paths(loaded: LoadedManifest, roots: SearchRoots) -> list[str]:
+    """Every config, the entries' first and the sweep's own last, each once and where it is found."""
+    manifest = loaded.manifest
+    own = [_located(path, roots) for path in manifest.gym_env_start.config_paths]
+    entries = [_located(path, roots) for entry in manifest.entries for path in entry.configs]
+    return [*dict.fromkeys(path for path in entries if path not in own), *dict.fromkeys(own)]
+
+
+def render(loaded: LoadedManifest, roots: SearchRoots) -> str:
+    """The text of `sweep_config.yaml`."""
+    start = loaded.manifest.gym_env_start
+    policy = {
+        "policy_base_url": start.policy_base_url,
+        "policy_model_name": start.policy_model_name,
+        "policy_api_key": start.policy_api_key,
+    }
+    given = {key: value for key, value in policy.items() if value is not None}
+    return dump({"config_paths": config_paths(loaded, roots), **given, **start.free})
+
+
+def _located(path: str, roots: SearchRoots) -> str:
+    found = roots.find(path)
+    return path if found is None or found.kind == "installed gym" else str(found.path)
