@@ -38,6 +38,11 @@ class ShardDir:
         return self.path / "rollouts_materialized_inputs.jsonl"
 
     @property
+    def record(self) -> Path:
+        """What the work list held when it was written."""
+        return self.path / "shard.json"
+
+    @property
     def rollouts(self) -> Path:
         """Successes, appended by NeMo Gym alone."""
         return self.path / "rollouts.jsonl"

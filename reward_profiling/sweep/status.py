@@ -52,10 +52,12 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 @dataclass(frozen=True)
 class ShardStatus:
-    """One look at one shard. `last_row_at` is the time (Unix seconds) of the newest row, None before the first.
+    """One look at one shard.
 
-    `duplicates` and `foreign` count rows that were left out of the counts; `simulated` is True when any row was made by
-    the collector stand-in; `bytes_collected` is what Gym has written so far.
+    `duplicates`, `foreign` (keys that are not this shard's) and `broken` (no JSON row) count lines that are left out of
+    the counts. `simulated` is True when any row was made by the collector stand-in. `rows` counts the rows in both
+    files, failed attempts included, and `bytes_collected` their size. `last_row_at` is the time (Unix seconds) of the
+    newest row, None before the first.
     """
 
     shard: str
@@ -63,7 +65,9 @@ class ShardStatus:
     by_label: Mapping[str, Counts]
     duplicates: int = 0
     foreign: int = 0
+    broken: int = 0
     simulated: bool = False
+    rows: int = 0
     bytes_collected: int = 0
     last_row_at: float | None = None
 

@@ -1,0 +1,140 @@
+"""How far a shard is, computed from the files and from nothing else (design, decision 4).
+
+Promise: the counts add up, per label and in total; a shard is complete exactly when NeMo Gym would dispatch nothing
+more for it; a missing or damaged work list or task table is an error, never "nothing left".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from reward_profiling.errors import SweepError
+from reward_profiling.files import storage_error
+from reward_profiling.sweep.gating import GatingRule, gate_failures
+from reward_profiling.sweep.layout import ShardDir, SweepDir
+from reward_profiling.sweep.report import SweepReport, read_report, read_shard_record
+from reward_profiling.sweep.rollout_index import RolloutIndex, read_index
+from reward_profiling.sweep.status import Counts, ShardStatus, total
+from reward_profiling.sweep.tasks import read_tasks, tasks_of_shard
+
+_KEY = ["task_index", "rollout_index"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A materialized sweep as needed to judge its shards: read once, used for many looks."""
+
+    sweep: SweepDir
+    report: SweepReport
+    tasks: pl.DataFrame
+    rule: GatingRule
+
+    def shard_tasks(self, number: int) -> pl.DataFrame:
+        return tasks_of_shard(self.tasks, number, self.report.num_shards)
+
+
+def load_plan(sweep: SweepDir, environment: Mapping[str, str]) -> Plan:
+    """Read report and task table; refused when they do not belong together."""
+    report = read_report(sweep)
+    tasks = read_tasks(sweep.tasks, report.tasks_digest)
+    retry = any(
+        setting.name == "gym_eval_run.retry_terminal_timeouts" and setting.value is True for setting in report.settings
+    )
+    return Plan(sweep, report, tasks, GatingRule.from_environment(environment, retry_terminal_timeouts=retry))
+
+
+def check_work_list(shard: ShardDir, digest: str) -> None:
+    """Refuse a shard whose work list is missing, cut, or of another task table."""
+    record = read_shard_record(shard)
+    if record.tasks_digest != digest:
+        raise SweepError(
+            "this shard was written for another task table",
+            place=str(shard.path),
+            cure="materialize this sweep again",
+        )
+    try:
+        size = shard.work_list.stat().st_size
+    except FileNotFoundError as error:
+        raise SweepError(
+            "the work list is missing", place=str(shard.work_list), cure="materialize this sweep again"
+        ) from error
+    except OSError as error:
+        raise storage_error(shard.work_list, error) from error
+    if size != record.work_list_bytes:
+        raise SweepError(
+            f"the work list has {size} bytes instead of {record.work_list_bytes}",
+            place=str(shard.work_list),
+            cure="materialize this sweep again",
+        )
+
+
+def keys_of(tasks: pl.DataFrame) -> pl.DataFrame:
+    """All keys of the given tasks with their label: `task_index`, `rollout_index`, `label`, in work-list order."""
+    return (
+        tasks.select("task_index", "label", rollout_index=pl.int_ranges(0, pl.col("repeats"), dtype=pl.Int64))
+        .explode("rollout_index")
+        .select("task_index", "rollout_index", "label")
+    )
+
+
+def judge(keys: pl.DataFrame, index: RolloutIndex, rule: GatingRule) -> pl.DataFrame:
+    """`keys` with what became of each: `succeeded`, `masked`, `failure_class` (gated failures only), `outstanding`."""
+    collected = index.rollouts.select(*_KEY, "masked", succeeded=pl.lit(True))
+    failed = gate_failures(index.failures, rule).filter("gated").select(*_KEY, "failure_class")
+    return (
+        keys.join(collected, on=_KEY, how="left", maintain_order="left")
+        .join(failed, on=_KEY, how="left", maintain_order="left")
+        .with_columns(pl.col("succeeded").fill_null(False), pl.col("masked").fill_null(False))
+        .with_columns(failure_class=pl.when(~pl.col("succeeded")).then("failure_class"))
+        .with_columns(outstanding=~pl.col("succeeded") & pl.col("failure_class").is_null())
+    )
+
+
+def count(judged: pl.DataFrame) -> dict[str, Counts]:
+    """Counts per label of `judge`'s answer."""
+    sums = judged.group_by("label", maintain_order=True).agg(
+        pl.len().alias("expected"), pl.col("succeeded", "masked", "outstanding").sum()
+    )
+    classes: dict[str, dict[str, int]] = {}
+    failed = judged.filter(pl.col("failure_class").is_not_null()).group_by("label", "failure_class").len()
+    for label, kind, number in failed.sort("label", "failure_class").iter_rows():
+        classes.setdefault(label, {})[kind] = number
+    return {
+        row["label"]: Counts(
+            expected=row["expected"],
+            succeeded=row["succeeded"],
+            masked=row["masked"],
+            failed=classes.get(row["label"], {}),
+            outstanding=row["outstanding"],
+        )
+        for row in sums.iter_rows(named=True)
+    }
+
+
+def look(plan: Plan, number: int) -> ShardStatus:
+    """One look at one shard."""
+    shard = plan.sweep.shard(number)
+    check_work_list(shard, plan.report.tasks_digest)
+    index = read_index(shard)
+    keys = keys_of(plan.shard_tasks(number))
+    by_label = count(judge(keys, index, plan.rule))
+    return ShardStatus(
+        shard=shard.name,
+        counts=total(by_label.values()),
+        by_label=by_label,
+        duplicates=index.duplicates,
+        foreign=index.rollouts.join(keys, on=_KEY, how="anti").height,
+        broken=index.broken,
+        simulated=bool(index.rollouts["simulated"].any() or index.failures["simulated"].any()),
+        rows=index.rollouts.height + index.failures.height,
+        bytes_collected=index.bytes_read,
+        last_row_at=index.last_row_at,
+    )
+
+
+def outstanding(plan: Plan, number: int) -> pl.DataFrame:
+    """The keys (`task_index`, `rollout_index`, `label`) that Gym would dispatch for a shard, in work-list order."""
+    keys = keys_of(plan.shard_tasks(number))
+    judged = judge(keys, read_index(plan.sweep.shard(number)), plan.rule)
+    return judged.filter("outstanding").select(keys.columns)

@@ -1,0 +1,119 @@
+"""The task table: one row per task of a sweep, in task order.
+
+Promise: task indices are assigned once, in manifest order, before anything is dealt (design, decision 1). The table on
+disk is the one that its digest in the sweep report names, or reading it is refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from reward_profiling.errors import SweepError
+from reward_profiling.files import atomic_path
+from reward_profiling.sweep.rows import RowRule
+from reward_profiling.sweep.sampling import SampleMode, choose_rows
+from reward_profiling.sweep.sources import SourceIndex
+
+TASK_SCHEMA = {
+    "task_index": pl.Int64(),
+    "label": pl.String(),
+    "agent": pl.String(),
+    "source": pl.String(),
+    "source_row": pl.Int64(),
+    "byte_offset": pl.Int64(),
+    "byte_length": pl.Int64(),
+    "content_hash": pl.String(),
+    "verbatim": pl.Boolean(),
+    "repeats": pl.Int32(),
+}
+"""`source_row` counts the non-blank lines of the source from 0; `agent` is the agent the rows are collected for;
+`verbatim` says whether the source bytes go into the work list as they are."""
+
+
+@dataclass(frozen=True)
+class EntryPlan:
+    """What one manifest entry contributes: which dataset, for which agent, how much of it, how often."""
+
+    label: str
+    agent: str
+    data: Path
+    repeats: int
+    agent_ref_override: str | None = None
+    limit: int | None = None
+    pass_threshold: float = 1.0
+    owner: str | None = None
+
+    @property
+    def rule(self) -> RowRule:
+        return RowRule(self.agent, self.agent_ref_override)
+
+
+@dataclass(frozen=True)
+class IndexedEntry:
+    """An entry and the index of its dataset."""
+
+    plan: EntryPlan
+    index: SourceIndex
+
+
+def build_task_table(entries: Sequence[IndexedEntry], mode: SampleMode, seed: int) -> pl.DataFrame:
+    """The table (`TASK_SCHEMA`) of all entries, in the order given."""
+    parts = []
+    for entry in entries:
+        plan, rows = entry.plan, entry.index.rows
+        taken = choose_rows(rows.height, plan.limit, mode, seed, plan.label)
+        parts.append(
+            rows.with_row_index("source_row")
+            .filter(pl.col("source_row").is_in(list(taken)))
+            .with_columns(
+                label=pl.lit(plan.label),
+                agent=pl.lit(plan.agent_ref_override or plan.agent),
+                source=pl.lit(str(entry.index.path)),
+                repeats=pl.lit(plan.repeats),
+            )
+        )
+    table = pl.concat(parts).with_row_index("task_index")
+    return table.select(pl.col(name).cast(kind) for name, kind in TASK_SCHEMA.items())
+
+
+def tasks_digest(table: pl.DataFrame) -> str:
+    """`blake2b:<hex>` over what makes a task what it is: index, label, agent, content, repeats."""
+    digest = blake2b(digest_size=16)
+    for rows in table.iter_slices(100_000):
+        for values in rows.select("task_index", "label", "agent", "content_hash", "repeats").iter_rows():
+            digest.update("\0".join(map(str, values)).encode() + b"\n")
+    return f"blake2b:{digest.hexdigest()}"
+
+
+def write_tasks(path: Path, table: pl.DataFrame) -> None:
+    """Write the table atomically."""
+    with atomic_path(path) as temporary:
+        table.write_parquet(temporary)
+
+
+def read_tasks(path: Path, digest: str) -> pl.DataFrame:
+    """The table at `path`; `SweepError` when it is missing, no task table, or not the one with this digest."""
+    try:
+        table = pl.read_parquet(path)
+    except FileNotFoundError as error:
+        raise SweepError(
+            "the task table is missing", place=str(path), cure="run `reward-profiling materialize` first"
+        ) from error
+    except (OSError, PolarsError) as error:
+        raise SweepError(
+            f"the task table cannot be read: {error}", place=str(path), cure="restore it or materialize again"
+        ) from error
+    if dict(table.schema) != TASK_SCHEMA:
+        raise SweepError("this is no task table of this version", place=str(path), cure="materialize again")
+    if tasks_digest(table) != digest:
+        raise SweepError("the task table is not the one of the sweep report", place=str(path), cure="materialize again")
+    return table
+
+
+def tasks_of_shard(table: pl.DataFrame, number: int, num_shards: int) -> pl.DataFrame:
+    """The tasks that shard `number` of `num_shards` collects: task t goes to shard t mod N (design, decision 2)."""
+    return table.filter(pl.col("task_index") % num_shards == number)

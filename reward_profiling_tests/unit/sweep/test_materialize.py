@@ -1,0 +1,141 @@
+"""A materialized sweep holds each (task, repeat) once, in its shard, with the bytes of its source."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from reward_profiling.errors import DatasetError, RefusedError, SweepError
+from reward_profiling.sweep.layout import SweepDir
+from reward_profiling.sweep.materialize import materialize, stage_shard
+from reward_profiling.sweep.report import read_report
+from reward_profiling.sweep.tasks import read_tasks
+from reward_profiling_tests.sweeps import (
+    append,
+    entry,
+    keys_of_shard,
+    request,
+    rollout,
+    source_row,
+    tiny_plan,
+    work_list,
+    write_rows,
+)
+
+
+def test_tasks_are_dealt_with_all_repeats_next_to_each_other(tmp_path: Path) -> None:
+    sweep = tiny_plan(tmp_path, tasks=3, repeats=2, num_shards=2).sweep
+    assert keys_of_shard(sweep.shard(0)) == [(0, 0), (0, 1), (2, 0), (2, 1), (4, 0), (4, 1)]
+    assert keys_of_shard(sweep.shard(1)) == [(1, 0), (1, 1), (3, 0), (3, 1), (5, 0), (5, 1)]
+    assert [row["_ng_sweep_label"] for row in work_list(sweep.shard(1))] == ["alpha"] * 2 + ["beta"] * 4
+
+
+def test_the_bytes_of_a_row_survive(tmp_path: Path) -> None:
+    text = (
+        '{"responses_create_params": {"input": "x \\u00e9 é"}, "big": 123456789012345678901234567890, "e": 1.50e+07,'
+        ' "agent_ref": {"name": "agent_a"}, "nested": {"_ng_task_index": 7} }'
+    )
+    plan = entry(tmp_path, "alpha", 1, repeats=2)
+    plan.data.write_text(text)
+    materialize(request([plan], num_shards=1), tmp_path / "sweeps")
+    lines = SweepDir(tmp_path / "sweeps" / "tiny").shard(0).work_list.read_text().splitlines()
+    keys = '"_ng_sweep_label":"alpha","_ng_task_index":0,"_ng_rollout_index":'
+    assert lines == [f"{text[:-1]},{keys}{repeat}}}" for repeat in range(2)]
+
+
+def test_our_keys_are_replaced_and_an_agent_overridden(tmp_path: Path) -> None:
+    row = source_row("a", 0, "agent_b") | {
+        "_ng_task_index": 9,
+        "_ng_rollout_index": 4,
+        "_ng_sweep_label": "x",
+        "n": 2**70,
+    }
+    plan = entry(tmp_path, "alpha", 1, repeats=1, agent_ref_override="agent_c")
+    plan.data.write_text(orjson.dumps(row | {"n": 0}).decode().replace('"n":0', f'"n":{2**70}'))
+    materialize(request([plan], num_shards=1), tmp_path / "sweeps")
+    sweep = SweepDir(tmp_path / "sweeps" / "tiny")
+    text = sweep.shard(0).work_list.read_text()
+    assert text.count("_ng_task_index") == 1
+    assert str(2**70) in text
+    made = work_list(sweep.shard(0))[0]
+    assert (made["_ng_sweep_label"], made["_ng_task_index"], made["_ng_rollout_index"]) == ("alpha", 0, 0)
+    assert made["agent_ref"] == {"type": "responses_api_agents", "name": "agent_c"}
+    assert read_report(sweep).entries[0].agent == "agent_c"
+
+
+def test_the_report_says_what_is_there(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path, tasks=3, repeats=2, num_shards=2)
+    report = read_report(plan.sweep)
+    assert [(e.label, e.rows, e.tasks, e.task_index_range) for e in report.entries] == [
+        ("alpha", 3, 3, (0, 3)),
+        ("beta", 3, 3, (3, 6)),
+    ]
+    assert (report.tasks, report.rollouts) == (6, 12)
+    tasks = read_tasks(plan.sweep.tasks, report.tasks_digest)
+    assert tasks.filter(label="beta")["task_index"].to_list() == [3, 4, 5]
+
+
+def test_a_shard_is_rebuilt_alone_with_identical_bytes(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    shard = plan.sweep.shard(1)
+    before = shard.work_list.read_bytes()
+    shard.work_list.unlink()
+    (tmp_path / "data" / "unrelated").touch()
+    record = stage_shard(plan.sweep, 1)
+    assert shard.work_list.read_bytes() == before
+    assert record.work_list_bytes == len(before)
+
+
+def test_a_source_that_changed_after_indexing_is_refused(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    plan.sweep.shard(1).work_list.unlink()
+    data = tmp_path / "data" / "alpha.jsonl"
+    data.write_bytes(data.read_bytes().replace(b"question 1", b"question 7"))
+    with pytest.raises(DatasetError, match="no longer the one that was indexed"):
+        stage_shard(plan.sweep, 1)
+    assert not plan.sweep.shard(1).work_list.exists()
+    assert not list(plan.sweep.shard(1).path.glob(".*tmp"))
+
+
+def test_a_change_that_renumbers_collected_tasks_is_refused(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    append(plan.sweep.shard(0).rollouts, rollout((0, 0)))
+    kept = {path: path.read_bytes() for path in plan.sweep.path.rglob("*") if path.is_file()}
+    longer = entry(tmp_path / "other", "alpha", 5)
+    for changed in (request([longer]), request(_entries(tmp_path), num_shards=3)):
+        with pytest.raises(RefusedError, match=r"shard_000 has rollouts or attempts already; give the manifest a new"):
+            materialize(changed, tmp_path / "sweeps", overwrite=True)
+    assert {path: path.read_bytes() for path in plan.sweep.path.rglob("*") if path.is_file()} == kept
+    materialize(request(_entries(tmp_path)), tmp_path / "sweeps")
+    assert plan.sweep.shard(0).rollouts.read_bytes() == rollout((0, 0))
+
+
+def test_an_unused_sweep_is_replaced_on_request_only(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path, num_shards=3)
+    with pytest.raises(RefusedError, match="pass --overwrite"):
+        materialize(request(_entries(tmp_path), num_shards=2), tmp_path / "sweeps")
+    materialize(request(_entries(tmp_path), num_shards=2), tmp_path / "sweeps", overwrite=True)
+    assert sorted(path.name for path in plan.sweep.shards.iterdir()) == ["shard_000", "shard_001"]
+
+
+def test_report_and_task_table_must_belong_together(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path / "one")
+    other = tiny_plan(tmp_path / "two", tasks=4)
+    plan.sweep.tasks.write_bytes(other.sweep.tasks.read_bytes())
+    with pytest.raises(SweepError, match="not the one of the sweep report"):
+        stage_shard(plan.sweep, 5)
+
+
+def test_a_dataset_with_two_entries_keeps_task_order(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "same.jsonl", [source_row("s", number) for number in range(3)])
+    first, middle, last = (entry(tmp_path / "d", label, 2, 1) for label in ("a", "b", "c"))
+    shared = [
+        type(first)(plan.label, "agent_a", data, 1) if plan is not middle else middle for plan in (first, middle, last)
+    ]
+    materialize(request(shared, num_shards=1), tmp_path / "sweeps")
+    shard = SweepDir(tmp_path / "sweeps" / "tiny").shard(0)
+    assert [key[0] for key in keys_of_shard(shard)] == list(range(8))
+
+
+def _entries(folder: Path) -> list:
+    return [entry(folder / "data", "alpha", 3), entry(folder / "data", "beta", 3)]

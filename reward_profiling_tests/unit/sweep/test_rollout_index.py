@@ -1,0 +1,96 @@
+"""The index looks at new bytes only, and starts over on any doubt."""
+
+from pathlib import Path
+
+import pytest
+
+from reward_profiling.errors import SweepError
+from reward_profiling.sweep import rollout_index
+from reward_profiling.sweep.numbers import read_numbers
+from reward_profiling.sweep.rollout_index import read_index
+from reward_profiling_tests.sweeps import append, failure, rollout, tiny_plan
+
+
+def _keys(index: rollout_index.RolloutIndex) -> list[tuple[int, int]]:
+    return list(index.rollouts.select("task_index", "rollout_index").iter_rows())
+
+
+def test_only_new_bytes_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    append(shard.rollouts, rollout((0, 0)))
+    append(shard.failures, failure((0, 1)))
+    read_index(shard)
+    starts: list[int] = []
+    real = rollout_index.read_lines
+    monkeypatch.setattr(rollout_index, "read_lines", lambda path, start: starts.append(start) or real(path, start))
+    read_index(shard)
+    assert starts == []
+    append(shard.rollouts, rollout((0, 1)))
+    index = read_index(shard)
+    assert starts == [len(rollout((0, 0)))]
+    assert _keys(index) == [(0, 0), (0, 1)]
+    assert index.bytes_read == shard.rollouts.stat().st_size + shard.failures.stat().st_size
+
+
+def test_offsets_and_numbers_are_those_of_the_rows(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    lines = [rollout((0, 0), 0.25, note="é"), b"\n", rollout((0, 1), 0.75)]
+    append(shard.rollouts, *lines)
+    index = read_index(shard, numbers=True)
+    content = shard.rollouts.read_bytes()
+    found = [content[o : o + n] for o, n in index.rollouts.select("offset", "length").iter_rows()]
+    assert found == [lines[0], lines[2]]
+    assert [read_numbers(record).columns() for record in index.rollouts["numbers"]] == [
+        {"reward": 0.25, "output_tokens": 3},
+        {"reward": 0.75, "output_tokens": 3},
+    ]
+
+
+@pytest.mark.parametrize("what", ["truncated", "replaced", "longer", "state lost", "segment lost", "segment broken"])
+def test_any_doubt_builds_it_anew(tmp_path: Path, what: str) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    append(shard.rollouts, rollout((0, 0)), rollout((0, 1)))
+    append(shard.failures, failure((2, 0)))
+    read_index(shard)
+    expected = [(0, 0), (0, 1)]
+    match what:
+        case "truncated":
+            shard.rollouts.write_bytes(rollout((0, 0)))
+            expected = [(0, 0)]
+        case "replaced":
+            shard.rollouts.write_bytes(rollout((2, 0)) + rollout((2, 1)))
+            expected = [(2, 0), (2, 1)]
+        case "longer":
+            shard.rollouts.write_bytes(rollout((2, 0)) + rollout((2, 1)) + rollout((4, 0)))
+            expected = [(2, 0), (2, 1), (4, 0)]
+        case "state lost":
+            (shard.index / "state.json").write_bytes(b"{")
+        case "segment lost":
+            next(shard.index.glob("rollouts-*.parquet")).unlink()
+        case "segment broken":
+            next(shard.index.glob("rollouts-*.parquet")).write_bytes(b"PAR1")
+    index = read_index(shard)
+    assert _keys(index) == expected
+    assert index.failures.height == 1
+
+
+def test_vanished_rollouts_are_an_error(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    append(shard.rollouts, rollout((0, 0)))
+    read_index(shard)
+    shard.rollouts.unlink()
+    with pytest.raises(SweepError, match="collected rows have vanished"):
+        read_index(shard)
+
+
+def test_segments_stay_few_and_no_file_is_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout_index, "_BATCH_LINES", 3)
+    shard = tiny_plan(tmp_path, tasks=40, repeats=4).sweep.shard(0)
+    keys = [(task, repeat) for task in range(0, 80, 2) for repeat in range(4)]
+    for key in keys:
+        append(shard.rollouts, rollout(key))
+        index = read_index(shard)
+    assert _keys(index) == keys
+    segments = index.state.rollouts.segments
+    assert len(segments) <= 9
+    assert {path.name for path in shard.index.glob("*.parquet")} == {segment.name for segment in segments}

@@ -1,0 +1,87 @@
+"""Every row of a dataset is indexed once, with its exact bytes, wherever ranges cut the file."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from reward_profiling.errors import DatasetError
+from reward_profiling.sweep import sources
+from reward_profiling.sweep.rows import RowRule
+from reward_profiling.sweep.sources import content_hash, index_source
+from reward_profiling_tests.sweeps import source_row, write_rows
+
+RULE = RowRule("agent_a")
+
+
+def _bodies(path: Path, index: sources.SourceIndex) -> list[bytes]:
+    content = path.read_bytes()
+    return [
+        content[offset : offset + length]
+        for offset, length in index.rows.select("byte_offset", "byte_length").iter_rows()
+    ]
+
+
+def test_rows_are_the_non_blank_lines_without_surrounding_space(tmp_path: Path) -> None:
+    rows = [orjson.dumps(source_row("a", number)) for number in range(4)]
+    content = b"\xef\xbb\xbf" + rows[0] + b"\r\n\n   \r\n  " + rows[1] + b"  \n" + rows[2] + b"\n\n" + rows[3]
+    path = tmp_path / "odd.jsonl"
+    path.write_bytes(content)
+    index = index_source(path, RULE)
+    assert _bodies(path, index) == rows
+    assert index.rows["content_hash"].to_list() == [content_hash(row) for row in rows]
+    assert index.rows["verbatim"].all()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ranges_give_what_one_pass_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", [source_row("a", number) for number in range(60)])
+    whole = index_source(path, RULE)
+    for size in (1, 7, 155, 1024):
+        if jobs > 1 and size < 1024:
+            continue
+        monkeypatch.setattr(sources, "RANGE_BYTES", size)
+        assert index_source(path, RULE, jobs=jobs).rows.equals(whole.rows)
+
+
+def test_a_bad_row_is_named_by_its_line_whatever_the_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = orjson.dumps(source_row("a", 0)) + b"\n"
+    path = write_rows(tmp_path / "rows.jsonl", [good, b"\n", good, b"{broken\n", good, b"[1]\n"])
+    for size in (1 << 20, 40):
+        monkeypatch.setattr(sources, "RANGE_BYTES", size)
+        with pytest.raises(DatasetError, match=r"rows\.jsonl:4: not JSON"):
+            index_source(path, RULE)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"[1]", "not a JSON object"),
+        (b'{"agent_ref": {"name": "agent_a"}}', "no responses_create_params object"),
+        (b'{"responses_create_params": {}}', "no agent_ref.name; set agent_ref_override: agent_a"),
+        (b'{"responses_create_params": {}, "agent_ref": null}', "no agent_ref.name"),
+        (
+            b'{"responses_create_params": {}, "agent_ref": {"name": "agent_b"}}',
+            "belongs to agent 'agent_b', the entry to 'agent_a'",
+        ),
+    ],
+)
+def test_what_gym_could_not_dispatch_is_refused(tmp_path: Path, row: bytes, message: str) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", [row + b"\n"])
+    with pytest.raises(DatasetError, match=message) as refusal:
+        index_source(path, RULE)
+    assert str(refusal.value).startswith(f"{path}:1: ")
+
+
+def test_a_missing_and_an_empty_dataset_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="cannot be read: No such file"):
+        index_source(tmp_path / "none.jsonl", RULE)
+    with pytest.raises(DatasetError, match="has no rows"):
+        index_source(write_rows(tmp_path / "empty.jsonl", [b"\n\n"]), RULE)
+
+
+def test_rows_with_our_keys_or_another_agent_are_not_verbatim(tmp_path: Path) -> None:
+    rows = [source_row("a", 0), source_row("a", 1) | {"_ng_task_index": 9}, source_row("a", 2, "agent_b")]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    index = index_source(path, RowRule("agent_a", override="agent_a"))
+    assert index.rows["verbatim"].to_list() == [True, False, False]
