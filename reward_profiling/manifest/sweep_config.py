@@ -13,8 +13,8 @@ from reward_profiling.manifest.yaml_tree import dump
 def config_paths(loaded: LoadedManifest, roots: SearchRoots) -> list[str]:
     """Every config, the entries' first and the sweep's own last, each once and where it is found."""
     manifest = loaded.manifest
-    own = [_located(path, roots) for path in manifest.gym_env_start.config_paths]
-    entries = [_located(path, roots) for entry in manifest.entries for path in entry.configs]
+    own = [located(path, roots) for path in manifest.gym_env_start.config_paths]
+    entries = [located(path, roots) for entry in manifest.entries for path in entry.configs]
     return [*dict.fromkeys(path for path in entries if path not in own), *dict.fromkeys(own)]
 
 
@@ -30,6 +30,7 @@ def render(loaded: LoadedManifest, roots: SearchRoots) -> str:
     return dump({"config_paths": config_paths(loaded, roots), **given, **start.free})
 
 
-def _located(path: str, roots: SearchRoots) -> str:
+def located(path: str, roots: SearchRoots) -> str:
+    """`path` as a job finds it: absolute, unless only an installed NeMo Gym (or nothing here) holds it."""
     found = roots.find(path)
     return path if found is None or found.kind == "installed gym" else str(found.path)
