@@ -65,6 +65,14 @@ class SearchRoots:
                 yield Found(root / path, kind)
 
     @property
+    def job_search_path(self) -> str:
+        """NEMO_GYM_EXTRA_ROOTS for a job that is to find included configs as they are found here.
+
+        NeMo Gym looks there first and in its own installation last (Gym contract 2), which is the order of `roots`.
+        """
+        return os.pathsep.join(str(root) for kind, root in self.roots if kind != "installed gym")
+
+    @property
     def has_gym(self) -> bool:
         """Whether NeMo Gym's own files are at hand, so that a path that is not found is wrong."""
         return any(kind in {"checkout", "installed gym"} for kind, _ in self.roots)

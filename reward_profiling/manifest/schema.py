@@ -51,6 +51,13 @@ class Manifest(Block):
         return self.gym_eval_profile.pass_threshold if entry.pass_threshold is None else entry.pass_threshold
 
     @property
+    def config_paths(self) -> tuple[str, ...]:
+        """Every NeMo Gym config as written, each once: the entries' first, the sweep's own last, so that these win."""
+        own = self.gym_env_start.config_paths
+        entries = [path for entry in self.entries for path in entry.configs if path not in own]
+        return tuple(dict.fromkeys((*entries, *own)))
+
+    @property
     def mode(self) -> Mode:
         """`endpoint` when the policy is served already, else `serve`."""
         return "endpoint" if self.gym_env_start.policy_base_url else "serve"

@@ -7,15 +7,14 @@ later of two configs win, so the sweep's own `config_paths` come last, and the o
 
 from reward_profiling.manifest.load import LoadedManifest
 from reward_profiling.manifest.roots import SearchRoots
+from reward_profiling.manifest.schema import Manifest
 from reward_profiling.manifest.yaml_tree import dump
 
 
-def config_paths(loaded: LoadedManifest, roots: SearchRoots) -> list[str]:
-    """Every config, the entries' first and the sweep's own last, each once and where it is found."""
-    manifest = loaded.manifest
-    own = [located(path, roots) for path in manifest.gym_env_start.config_paths]
-    entries = [located(path, roots) for entry in manifest.entries for path in entry.configs]
-    return [*dict.fromkeys(path for path in entries if path not in own), *dict.fromkeys(own)]
+def config_paths(manifest: Manifest, roots: SearchRoots) -> list[str]:
+    """Every config of the sweep where it is found; of two ways to write one file, the later stays."""
+    found = [located(path, roots) for path in manifest.config_paths]
+    return list(dict.fromkeys(reversed(found)))[::-1]
 
 
 def render(loaded: LoadedManifest, roots: SearchRoots) -> str:
@@ -27,7 +26,7 @@ def render(loaded: LoadedManifest, roots: SearchRoots) -> str:
         "policy_api_key": start.policy_api_key,
     }
     given = {key: value for key, value in policy.items() if value is not None}
-    return dump({"config_paths": config_paths(loaded, roots), **given, **start.free})
+    return dump({"config_paths": config_paths(loaded.manifest, roots), **given, **start.free})
 
 
 def located(path: str, roots: SearchRoots) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from reward_profiling.errors import ManifestError
 from reward_profiling.manifest.problems import Path, Problem, refuse
 
 _MAX_BYTES = 16 * 2**20
@@ -82,6 +83,23 @@ def scalar(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError("not a value") from error
+
+
+def parse_lenient(path: FilePath) -> dict[str, Any]:
+    """A config file that is not ours, with whatever YAML allows; raises ManifestError unless it is a mapping."""
+    try:
+        value = yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise ManifestError(f"is not YAML: {error.problem or error.context}", place=place) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ManifestError("is not YAML", place=str(path)) from error
+    except OSError as error:
+        raise ManifestError((error.strerror or str(error)).lower(), place=str(path)) from error
+    if not isinstance(value, dict):
+        raise ManifestError("is not a mapping of server instances", place=f"{path}:1:1")
+    return value
 
 
 def read(path: FilePath) -> Tree:
