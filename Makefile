@@ -1,10 +1,12 @@
-# Everything a newcomer or CI runs. `make demo` and `make test` make the environment first, once.
+# What a newcomer and CI run. `make demo` and `make test` make the environment first, once.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+GYM_VENV ?= .gym-venv
+export DAGSTER_HOME ?= $(CURDIR)/.dagster
 
-.PHONY: env demo demo-gym test check bench ui lab-down
+.PHONY: env demo demo-gym gym test check bench ui
 
 env: $(STAMP)
 
@@ -16,3 +18,28 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
+
+demo: env ## a three-environment sweep through Dagster, with the collector stand-in
+	$(BIN)/reward-profiling demo
+
+gym: env ## NeMo Gym in a virtual environment of its own
+	$(BIN)/python -m lab.gym_env --dir $(GYM_VENV)
+
+demo-gym: gym ## the same sweep with the real NeMo Gym against a policy server of the lab
+	$(BIN)/reward-profiling demo --gym $(GYM_VENV)/bin/gym
+
+test: env ## every lane; a lane whose part is missing skips and says what to install
+	$(BIN)/python -m pytest
+
+check: env ## format, lint, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: env ## speed and memory as ratios, printed
+	$(BIN)/python -m reward_profiling_tests.bench
+
+ui: env ## the Dagster UI of this checkout; GYM=simulated runs sweeps with the stand-in
+	@mkdir -p $(DAGSTER_HOME) && cp -n dagster.yaml $(DAGSTER_HOME)/ 2>/dev/null || true
+	REWARD_PROFILING_GYM=$(GYM) $(BIN)/dagster dev

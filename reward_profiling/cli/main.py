@@ -1,0 +1,36 @@
+"""The command's entry point: collects the subcommands and turns errors into one line and an exit code."""
+
+import sys
+
+import typer
+from click.exceptions import ClickException
+
+from reward_profiling.cli import demo, manifests, materialize, profile, run, script, status
+from reward_profiling.cli.output import err
+from reward_profiling.errors import RewardProfilingError
+
+app = typer.Typer(
+    name="reward-profiling",
+    help="Reward profiles of an RL training blend: from a manifest to what a checkpoint has saturated.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for module in (manifests, materialize, run, status, script, profile, demo):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command and exit."""
+    try:
+        sys.exit(app(standalone_mode=False))
+    except RewardProfilingError as error:
+        err.print(f"error: {error}", markup=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        sys.exit(130)
