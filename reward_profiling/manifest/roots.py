@@ -78,13 +78,18 @@ class SearchRoots:
         return any(kind in {"checkout", "installed gym"} for kind, _ in self.roots)
 
 
+def gym_command(environ: Mapping[str, str]) -> Path | None:
+    """The `gym` executable that jobs would use; None when there is none, as with the collector stand-in."""
+    command = shutil.which(environ.get("REWARD_PROFILING_GYM") or "gym", path=environ.get("PATH"))
+    return Path(command) if command else None
+
+
 def installed_gym(environ: Mapping[str, str]) -> Path | None:
     """The directory that holds `nemo_gym` and `resources_servers` of the `gym` that jobs would use, or None."""
-    wanted = environ.get("REWARD_PROFILING_GYM") or "gym"
-    command = shutil.which(wanted, path=environ.get("PATH"))
+    command = gym_command(environ)
     if command is None:
         return None
-    for executable in (Path(command), Path(command).resolve()):
+    for executable in (command, command.resolve()):
         for packages in sorted(executable.parent.parent.glob("lib/python3*/site-packages")):
             for root in (packages, *_editable(packages)):
                 if (root / "nemo_gym").is_dir() and (root / "resources_servers").is_dir():
