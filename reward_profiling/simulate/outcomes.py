@@ -1,8 +1,8 @@
 """What becomes of a rollout: drawn from the seed, the task's content and the rollout index, and from nothing else.
 
-Promise: reward, tokens and mask of (label, content, rollout index) do not depend on order, attempt, shard or process; whether
-an attempt fails depends on these and the attempt's number. Labels differ: some are saturated, some hopeless, most
-mixed.
+Promise: reward, tokens and mask of (label, content, rollout index) do not depend on order, attempt, shard or process;
+whether an attempt fails depends on these and the attempt's number. Labels differ: some are saturated, some hopeless,
+most mixed.
 """
 
 import math
