@@ -63,11 +63,20 @@ def explain(error: ValidationError, value: Any, model: type[BaseModel], place: P
             path = (*path, detail["loc"][-1]) if not path or path[-1] != detail["loc"][-1] else path
         by_path.setdefault(path, []).append((detail["type"], detail.get("ctx", {})))
     problems = []
+    meant = {(*path[:-1], near) for path, details in by_path.items() if (near := _meant(path, details, model))}
     for path, details in by_path.items():
+        if details[0][0] == "missing" and path in meant:
+            continue  # it is there, misspelt
         problem = _problem(path, details, value, model)
         if problem is not None:
             problems.append(Problem(place(path), path, *problem))
     return problems
+
+
+def _meant(path: Path, details: list[tuple[str, dict[str, Any]]], model: type[BaseModel]) -> str | None:
+    """The key that an unknown one was probably meant to be."""
+    unknown = details[0][0] == "extra_forbidden"
+    return nearest(str(path[-1]), keys_at(model, path[:-1])) if unknown else None
 
 
 def _real_path(location: Sequence[str | int], value: Any) -> Path:
@@ -85,18 +94,13 @@ def _problem(
     path: Path, details: list[tuple[str, dict[str, Any]]], root: Any, model: type[BaseModel]
 ) -> tuple[str, str] | None:
     name, found = dotted(path), at(root, path)
-    expected = list(dict.fromkeys(_EXPECTED[kind] for kind, _ in details if kind in _EXPECTED))
+    expected = _expected(details)
     for kind, context in details:
         said = _constraint(kind, context, found, path)
         if said is not None:
             return f"`{name}` {said[0]}", said[1]
     if expected:
-        cure = ""
-        if isinstance(found, str) and expected[0] in {"a whole number", "a number", "true or false"}:
-            cure = "write it without quotes" if _reads_as_number(found) else ""
-        elif expected[0] == "text" and isinstance(found, int | float):
-            cure = "quote it"
-        return f"`{name}` should be {' or '.join(expected)}, not {show(found, path)}", cure
+        return f"`{name}` should be {', '.join(expected)}, not {show(found, path)}", _type_cure(expected, found)
     kind, _ = details[0]
     if kind == "missing":
         parent = dotted(path[:-1]) or "the manifest"
@@ -131,6 +135,22 @@ def _constraint(kind: str, context: dict[str, Any], found: Any, path: Path) -> t
             "use letters, digits and `._-`, beginning with a letter or digit",
         )
     return None
+
+
+def _expected(details: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The types that a place takes, in words; a number includes the whole ones."""
+    words = list(dict.fromkeys(_EXPECTED[kind] for kind, _ in details if kind in _EXPECTED))
+    if "a number" in words and "a whole number" in words:
+        words.remove("a whole number")
+    return words
+
+
+def _type_cure(expected: Sequence[str], found: Any) -> str:
+    if isinstance(found, str):
+        if expected[-1] == "a list":
+            return f"write [{found}]"
+        return "write it without quotes" if _reads_as_number(found) else ""
+    return "quote it" if expected[0] == "text" and isinstance(found, int | float) else ""
 
 
 def _reads_as_number(text: str) -> bool:

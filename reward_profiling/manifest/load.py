@@ -107,7 +107,8 @@ def _checked(values: dict[str, Any], place: Place) -> Manifest:
     except ValidationError as error:
         problems += explain(error, values, Manifest, place)
     if problems or manifest is None:
-        refuse(sorted(problems, key=lambda problem: _in_file_order(problem.place)))
+        first = {problem.path: problem for problem in reversed(problems)}
+        refuse(sorted(first.values(), key=lambda problem: _in_file_order(problem.place)))
     return manifest
 
 
