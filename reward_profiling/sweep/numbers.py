@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import polars as pl
 
 Number = int | float
 REWARD = "reward"
@@ -95,3 +96,8 @@ def numeric_record(row: Mapping[str, Any]) -> bytes:
 def read_numbers(record: bytes) -> RolloutNumbers:
     """The inverse of `numeric_record`."""
     return RolloutNumbers(*orjson.loads(record))
+
+
+def is_masked(records: pl.Series) -> pl.Series:
+    """Which of the records (Binary) are masked, without reading them."""
+    return records.bin.starts_with(b"[true,")
