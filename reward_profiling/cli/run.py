@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Run a materialized sweep until nothing is outstanding. Exit code 1 when a shard was given up.
 
-    Interrupting leaves the jobs running; run again to go on watching.
+    Interrupting leaves the jobs running; run again to go on watching. A shard that was given up is tried anew.
     """
     sweep = SweepDir(sweep_dir.resolve())
     session = open_session(
@@ -62,6 +62,8 @@ def run(
         overrides=policy_overrides(endpoint, model),
     )
     numbers = _numbers(shard, session.plan.report.num_shards)
+    for number in numbers:
+        session.launcher.release(sweep.shard(number))
     poll = _POLL_SECONDS[session.launcher.scheduler.kind]
     last: dict[int, str] = {}
 

@@ -1,4 +1,4 @@
-"""Carrying out a decision: submit, adopt, close, stop.
+"""Carrying out a decision: submit, adopt, close, stop; and a person's release.
 
 Promise: at most one live job per shard (design, decision 6). A submission happens under the shard's lock, after asking
 the scheduler and the ledger once more, with the intent on disk before the scheduler is asked. After an ambiguous answer
@@ -94,6 +94,11 @@ class Launcher:
         """Record that the shard is given up, once."""
         if state.ledger.stopped is None:
             record(shard, Event.STOPPED, self.clock(), reason=reason)
+
+    def release(self, shard: ShardDir) -> None:
+        """A person has looked at a shard that was given up: its budget of attempts in a row starts anew."""
+        if read_ledger(shard).stopped is not None:
+            record(shard, Event.RELEASED, self.clock())
 
     def _record_job(
         self, shard: ShardDir, event: Event, number: int, job_id: str, name: str, state: ShardState

@@ -107,6 +107,6 @@ def _unknown_job(jobs: Sequence[Job], ledger: Ledger) -> Job | None:
 def _spent(ledger: Ledger, budget: Budget) -> str | None:
     if ledger.fruitless >= budget.fruitless:
         return f"{ledger.fruitless} attempts in a row brought no new row"
-    if len(ledger.attempts) >= budget.attempts:
-        return f"{len(ledger.attempts)} attempts are spent"
+    if ledger.spent >= budget.attempts:
+        return f"{ledger.spent} attempts are spent"
     return None

@@ -80,6 +80,11 @@ class Ledger:
         return self.attempts[-1] if self.attempts and self.attempts[-1].open else None
 
     @property
+    def spent(self) -> int:
+        """Attempts since the latest release."""
+        return sum(attempt.number > self.released_after for attempt in self.attempts)
+
+    @property
     def fruitless(self) -> int:
         """Ended attempts in a row, up to the latest, without a new row; a release starts the count anew."""
         streak = 0

@@ -62,6 +62,7 @@ CASES: dict[str, tuple[ShardState, Action]] = {
     ),
     "progress in between": (state(3, ended(FRUITLESS, FRUITFUL, FRUITLESS)), Submit()),
     "all attempts spent": (state(3, ended(*[FRUITFUL] * 4)), Stop("4 attempts are spent")),
+    "all attempts spent, then released": (state(3, ended(*[FRUITFUL] * 4, released_after=4)), Submit()),
     "complete with a spent budget": (state(0, ended(FRUITLESS, FRUITLESS)), Finish()),
     "stopped before": (state(3, ended(FRUITFUL, stopped="by hand")), Stop("by hand")),
     "released": (state(3, ended(FRUITLESS, FRUITLESS, released_after=2)), Submit()),

@@ -101,6 +101,9 @@ def test_a_job_without_progress_is_stopped_and_says_so(tmp_path: Path) -> None:
     assert read_ledger(plan.sweep.shard(0)).stopped == "3 attempts in a row brought no new row"
     assert _run(plan, _launcher(scheduler, plan))[0].action == Stop("3 attempts in a row brought no new row")
     assert len(scheduler.jobs) == 6
+    _launcher(scheduler, plan).release(plan.sweep.shard(0))
+    _run(plan, _launcher(scheduler, plan))
+    assert len(scheduler.jobs) == 9
 
 
 def test_a_lost_answer_leads_to_adoption_never_to_a_second_job(tmp_path: Path) -> None:
