@@ -101,12 +101,12 @@ def link_servers(venv: Path, directory: Path) -> Path:
 def install(directory: Path, version: str | None = None) -> GymInstallation:
     """Make or complete the Gym environment in `directory`. Raises `GymEnvError`."""
     directory = directory.absolute()
-    if directory.exists() and any(directory.iterdir()) and not (directory / "pyvenv.cfg").exists():
-        raise GymEnvError(f"{directory} is not empty and no venv; pass another --dir")
+    stamp = directory / _STAMP
+    if directory.exists() and any(directory.iterdir()) and not stamp.exists():
+        raise GymEnvError(f"{directory} holds something else; remove it or pass another --dir")
     interpreter = find_interpreter()
     wanted = version or (_NEWEST if interpreter.version >= (3, 13) else _FOR_PYTHON_312)
     content = " ".join((wanted, *_EXTRA_PACKAGES)) + "\n"
-    stamp = directory / _STAMP
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != content:
         _make(directory, interpreter, wanted)
         stamp.write_text(content, encoding="utf-8")
@@ -165,11 +165,15 @@ def _make(directory: Path, interpreter: Interpreter, version: str) -> None:
     pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if interpreter.version >= (3, 13):
         pip.append("--ignore-requires-python")  # its metadata asks for a patch release that it does not need
-    make = [str(interpreter.path), "-m", "venv", "--clear", str(directory)]
-    for command in (make, [*pip, f"nemo-gym=={version}", *_EXTRA_PACKAGES]):
-        done = subprocess.run(command, check=False)
-        if done.returncode != 0:
-            raise GymEnvError(f"failed ({done.returncode}): {' '.join(command)}; see above and run again")
+    _run([str(interpreter.path), "-m", "venv", "--clear", str(directory)])
+    (directory / _STAMP).touch()  # an interrupted installation is known as ours, and made again
+    _run([*pip, f"nemo-gym=={version}", *_EXTRA_PACKAGES])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, check=False)
+    if done.returncode != 0:
+        raise GymEnvError(f"failed ({done.returncode}): {' '.join(command)}; see above and run again")
 
 
 def _ask(gym: Path) -> GymInstallation | None:

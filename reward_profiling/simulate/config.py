@@ -45,8 +45,7 @@ def load(paths: Iterable[str], overrides: Mapping[str, Any], surroundings: Surro
     for path in paths:
         _merge(merged, _load_file(path, surroundings.roots, ()))
     for key, content in overrides.items():
-        if not key.startswith("hydra."):
-            _merge(merged, _nested(key.split("."), content))
+        _merge(merged, _nested(key.split("."), content))
     _check(merged, surroundings.environ)
     return merged
 

@@ -1,0 +1,116 @@
+"""`env start` of the stand-in: readiness, routes, endings, and configs that real servers would not start with."""
+
+import json
+import signal
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from reward_profiling.simulate.config import environment_servers
+from reward_profiling.simulate.head import Address, Plan, ask
+from reward_profiling.simulate.main import main
+from reward_profiling_tests.collector import DEMO, DEMO_CONFIGS, STAND_IN, Collector, free_port, running, status
+from reward_profiling_tests.unit.simulate.conftest import POLICY
+
+DEMO_ARGUMENTS = [argument for config in DEMO_CONFIGS for argument in ("--config", str(config))]
+
+
+def start(port: int, *arguments: str) -> subprocess.Popen[str]:
+    command = [*STAND_IN, "env", "start", f"++head_server.port={port}", *POLICY, *DEMO_ARGUMENTS, *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def refused(caplog: pytest.LogCaptureFixture, *arguments: str) -> str:
+    """The one line with which `env start` ends at once, exit code 1."""
+    caplog.clear()
+    assert main(["env", "start", f"++head_server.port={free_port()}", *arguments]) == 1
+    (record,) = caplog.records
+    return record.getMessage()
+
+
+def await_status(port: int, path: str, wanted: int) -> None:
+    deadline = time.monotonic() + 10
+    while status(port, path) != wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_it_is_alive_before_it_is_ready() -> None:
+    port = free_port()
+    with start(port, "++simulate.ready_after_s=1") as process:
+        await_status(port, "/livez", 200)
+        assert [status(port, path) for path in ("/readyz", "/health", "/healthz", "/")] == [503, 503, 503, 200]
+        await_status(port, "/readyz", 200)
+        assert [status(port, path) for path in ("/health", "/healthz", "/nothing")] == [200, 200, 404]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+        assert process.stderr is not None
+        assert "All 10 / 10 servers ready! Polling every 60s" in process.stderr.read()
+
+
+def test_a_termination_is_no_success(tmp_path: Path) -> None:
+    port = free_port()
+    with start(port) as process:
+        await_status(port, "/readyz", 200)
+        process.terminate()
+        assert process.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_it_ends_by_itself_on_demand() -> None:
+    port = free_port()
+    with start(port, "++simulate.env_exit_after_s=0.1") as process:
+        assert process.wait(timeout=10) == 1
+
+
+def test_it_lists_what_the_configs_declare(collector: Collector) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{collector.port}/server_instances") as answer:
+        instances = json.load(answer)
+    assert len(instances) == 10
+    names = {instance["process_name"] for instance in instances}
+    assert {"policy_model", "geography", "geography_agent", "geography_environment_server"} <= names
+    assert all(instance["_simulated"] for instance in instances)
+
+
+def test_a_port_that_is_taken_is_refused(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    assert main(["env", "start", f"++head_server.port={collector.port}", *POLICY, *DEMO_ARGUMENTS]) == 1
+    assert f"127.0.0.1:{collector.port}" in caplog.text
+
+
+def test_configs_that_real_servers_would_not_start_with_are_refused(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    geography, policy = (["--config", str(DEMO / "configs" / name)] for name in ("geography.yaml", "policy_model.yaml"))
+    key = "++policy_model.responses_api_models.vllm_model.api_key=${oc.env:LAB_TEST_NO_SUCH_KEY}"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.yaml").write_text("a: [1\nb: 2\n")
+    (tmp_path / "circle.yaml").write_text("config_paths: [circle.yaml]\n")
+    for arguments, words in (
+        (["--config", "resources_servers/nothing.yaml"], "no such config"),
+        ([], "declare no server"),
+        ([*geography, *POLICY], "no server is named 'policy_model'"),
+        ([*geography, *policy], "nothing defines ${policy_base_url}"),
+        ([*geography, *policy, *POLICY, key], "nothing defines ${oc.env:LAB_TEST_NO_SUCH_KEY}"),
+        (["--config", "broken.yaml"], "broken.yaml: no YAML"),
+        (["--config", "circle.yaml"], "includes itself"),
+    ):
+        assert words in refused(caplog, *arguments)
+
+
+def test_included_configs_are_found_in_the_roots_and_give_way_to_the_including_one(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = tmp_path / "sweep_config.yaml"
+    sweep.write_text("config_paths: [configs/geography.yaml, configs/policy_model.yaml]\nsimulate: {seed: 4}\n")
+    assert "no such config" in refused(caplog, "--config", str(sweep), *POLICY)
+    monkeypatch.setenv("NEMO_GYM_EXTRA_ROOTS", str(DEMO))
+    with running(STAND_IN, [sweep], tmp_path / "run", *POLICY) as collector:
+        plan = ask(Address(port=collector.port))
+    assert plan == Plan({"geography_agent": "geography_environment_server"}, {"seed": 4})
+
+
+def test_an_agent_without_an_environment_server_gets_one_of_its_name() -> None:
+    agent = {"responses_api_agents": {"simple_agent": {"entrypoint": "app.py"}}}
+    assert environment_servers({"lone_agent": agent}) == {"lone_agent": "lone_agent_environment_server"}
