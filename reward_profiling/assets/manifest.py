@@ -1,0 +1,72 @@
+"""The `manifest` asset: what defines the sweep, with its digest as data version (design, decision 11)."""
+
+from typing import Any
+
+import dagster as dg
+
+from reward_profiling.assets.failures import one_line
+from reward_profiling.assets.sweep import BrokenManifest, Sweep
+from reward_profiling.assets.tables import markdown
+from reward_profiling.sweep.materialize import stage_manifest
+from reward_profiling.sweep.request import request_from
+
+
+def manifest_asset(sweep: Sweep) -> dg.AssetsDefinition:
+    """Materializing it writes the snapshot of the manifest and the config that Gym reads."""
+
+    @dg.asset(
+        key=sweep.key("manifest"),
+        group_name=sweep.group,
+        code_version=sweep.digest,
+        kinds={"yaml"},
+        description="The resolved manifest. Its digest stands on everything that is made from it.",
+    )
+    def manifest() -> dg.MaterializeResult[Any]:
+        with one_line():
+            stage_manifest(sweep.directory, request_from(sweep.loaded))
+        return dg.MaterializeResult(data_version=dg.DataVersion(sweep.digest), metadata=_metadata(sweep))
+
+    return manifest
+
+
+def _metadata(sweep: Sweep) -> dict[str, Any]:
+    manifest = sweep.loaded.manifest
+    entries = (
+        (
+            entry.label,
+            entry.agent_ref_override or entry.agent,
+            entry.data,
+            manifest.repeats(entry),
+            manifest.limit(entry),
+            manifest.pass_threshold(entry),
+            entry.owner,
+        )
+        for entry in manifest.entries
+    )
+    settings = ((setting.name, setting.value, setting.origin) for setting in sweep.loaded.settings)
+    return {
+        "manifest_digest": sweep.digest,
+        "model": manifest.model,
+        "num_shards": manifest.num_shards,
+        "entries": markdown(("label", "agent", "data", "repeats", "limit", "pass threshold", "owner"), entries),
+        "settings": markdown(("setting", "value", "origin"), settings),
+        "manifest": dg.MetadataValue.path(sweep.loaded.path.absolute()),
+        "snapshot": dg.MetadataValue.path(sweep.directory.manifest),
+        "sweep_config": dg.MetadataValue.path(sweep.directory.sweep_config),
+    }
+
+
+def broken_manifest_asset(broken: BrokenManifest) -> dg.AssetsDefinition:
+    """An asset that says what is wrong, in its description and when somebody materializes it."""
+
+    @dg.asset(
+        key=dg.AssetKey([broken.name, "manifest"]),
+        group_name=broken.name,
+        kinds={"yaml"},
+        description=f"This manifest does not load. {broken.problem}",
+        metadata={"manifest": dg.MetadataValue.path(broken.path.absolute())},
+    )
+    def manifest() -> None:
+        raise dg.Failure(description=broken.problem, allow_retries=False)
+
+    return manifest

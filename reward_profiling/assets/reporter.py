@@ -1,0 +1,72 @@
+"""Telling Dagster of shards while they are watched: done at once, progress at intervals, what is left at the end.
+
+Promise: a shard is reported as materialized when it was seen to be complete, and never otherwise.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from reward_profiling.assets import rollout_events
+from reward_profiling.launch.decide import Finish, Stop
+from reward_profiling.launch.watch import ShardView
+from reward_profiling.sweep.completeness import Plan
+from reward_profiling.sweep.layout import shard_name
+
+OBSERVE_SECONDS = 60.0
+_CURE = "look into the logs of their last attempts, then materialize these partitions again"
+
+
+@dataclass
+class Reporter:
+    """Reports on the shards of one run; `seen` holds the last view of each."""
+
+    context: dg.AssetExecutionContext
+    key: dg.AssetKey
+    plan: Plan
+    seen: dict[int, ShardView] = field(default_factory=dict)
+    _observed_at: float | None = None
+
+    def report(self, views: Sequence[ShardView]) -> None:
+        """Take one step's views."""
+        now = time.monotonic()
+        due = self._observed_at is None or now - self._observed_at >= OBSERVE_SECONDS
+        if due:
+            self._observed_at = now
+        for view in views:
+            self._log(view)
+            self.seen[view.number] = view
+            if isinstance(view.action, Finish):
+                self.context.log_event(rollout_events.materialization(self.key, self.plan, view.state))
+            elif due or isinstance(view.action, Stop):
+                self.context.log_event(rollout_events.observation(self.key, self.plan, view.state, view.action))
+
+    def unfinished(self, numbers: Sequence[int], reason: str = "") -> str:
+        """Which shards are incomplete and why, in one line; empty when none is."""
+        left = [number for number in numbers if not self._finished(number)]
+        if not left:
+            return ""
+        text = f"{len(left)} of {len(numbers)} shards are incomplete: " + ", ".join(map(self._story, left))
+        return f"{text}; {reason or _CURE}"
+
+    def _log(self, view: ShardView) -> None:
+        """A line in the run's log whenever something else is being done about a shard."""
+        before = self.seen.get(view.number)
+        if before is None or before.action != view.action:
+            counts = view.state.status.counts
+            self.context.log.info(
+                f"{view.name}: {rollout_events.words(view.action)} ({counts.gated} of {counts.expected} rollouts done)"
+            )
+
+    def _finished(self, number: int) -> bool:
+        return number in self.seen and isinstance(self.seen[number].action, Finish)
+
+    def _story(self, number: int) -> str:
+        view = self.seen.get(number)
+        if view is None:
+            return shard_name(number)
+        counts = view.state.status.counts
+        story = f"{counts.outstanding} of {counts.expected} rollouts outstanding, {rollout_events.words(view.action)}"
+        return f"{view.name} ({story})"

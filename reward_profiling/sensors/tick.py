@@ -1,0 +1,103 @@
+"""One tick of the sensor: look at shards one after the other, act on what is seen, and collect what Dagster is told.
+
+Promise: the scheduler is asked once, and before any file is read; nothing is submitted here. An error is noted with its
+sweep and passed over.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import dagster as dg
+
+from reward_profiling.assets import rollout_events
+from reward_profiling.assets.sweep import Sweep
+from reward_profiling.errors import RewardProfilingError, SchedulerUnknownError
+from reward_profiling.launch.act import Launcher
+from reward_profiling.launch.decide import Action, Adopt, Close, Finish, ShardState, Stop, Submit, Wait, decide
+from reward_profiling.launch.session import Session
+from reward_profiling.launch.watch import ask_queue, job_name, observe
+from reward_profiling.resources.launching import SweepLauncher
+from reward_profiling.scheduler.protocol import Job
+from reward_profiling.sensors.cursor import Shard
+from reward_profiling.sweep.completeness import Plan
+
+Event = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+
+
+@dataclass
+class Tick:
+    """What one tick has found so far.
+
+    `deadline` is in `time.monotonic` seconds; `observe` asks for the progress of shards with a live job. `attempts`
+    holds, by sweep and shard, the number of the attempt that is needed.
+    """
+
+    launcher: SweepLauncher
+    deadline: float
+    observe: bool
+    attempts: dict[str, dict[int, int]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
+    _jobs: tuple[Job, ...] | None = None
+    _asked: bool = False
+
+    def take(self, shards: Sequence[Shard]) -> Shard | None:
+        """Look at the shards until time is up; returns the first that was not reached."""
+        for nickname, group in groupby(shards, lambda shard: shard[0].nickname):
+            members = list(group)
+            try:
+                session = self.launcher.open(members[0][0].directory)
+            except RewardProfilingError as error:
+                self.notes.append(f"{nickname}: {error}")
+                continue
+            for sweep, number in members:
+                if time.monotonic() > self.deadline:
+                    return sweep, number
+                try:
+                    self._take(sweep, number, session)
+                except RewardProfilingError as error:
+                    self.notes.append(f"{nickname}: {error}")
+        return None
+
+    def _take(self, sweep: Sweep, number: int, session: Session) -> None:
+        state, action = settle(session.plan, number, session.launcher, self._queue(session.launcher))
+        key = sweep.key("rollouts")
+        if isinstance(action, Submit):
+            self.attempts.setdefault(sweep.nickname, {})[number] = state.ledger.last_number + 1
+        elif isinstance(action, Finish):
+            self.events.append(rollout_events.materialization(key, session.plan, state))
+            self.finished.add(sweep.nickname)
+        elif self.observe and isinstance(action, Wait):
+            self.events.append(rollout_events.observation(key, session.plan, state, action))
+        self.notes.append(f"{sweep.nickname} {state.status.shard}: {rollout_events.words(action)}")
+
+    def _queue(self, launcher: Launcher) -> tuple[Job, ...] | None:
+        if not self._asked:
+            self._jobs, self._asked = ask_queue(launcher), True
+        return self._jobs
+
+
+def settle(plan: Plan, number: int, launcher: Launcher, jobs: tuple[Job, ...] | None) -> tuple[ShardState, Action]:
+    """Record what has happened to a shard's jobs until something else is to be done; returns that."""
+    shard = plan.sweep.shard(number)
+    while True:
+        state = observe(plan, [number], jobs)[number]
+        action = decide(state, launcher.budget)
+        try:
+            match action:
+                case Adopt():
+                    recorded = launcher.adopt(shard, job_name(plan.sweep, number), state, action)
+                case Close():
+                    recorded = launcher.close(shard, state, action)
+                case Stop(reason):
+                    launcher.stop(shard, state, reason)
+                    return state, action
+                case _:
+                    return state, action
+        except SchedulerUnknownError as error:
+            return state, Wait(str(error))
+        if not recorded:
+            return state, Wait("another process is taking care of it")
