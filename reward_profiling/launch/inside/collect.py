@@ -12,7 +12,7 @@ from reward_profiling.launch.exit_record import Reason
 from reward_profiling.launch.inside.draft import Draft
 from reward_profiling.launch.inside.ending import EndedError, Ending, first, unless
 from reward_profiling.launch.inside.growth import stalled
-from reward_profiling.launch.inside.gym_servers import HEAD_PORT, gym_version, serving
+from reward_profiling.launch.inside.gym_servers import HEAD_PORT, serving, stated_version, stating_version
 from reward_profiling.launch.inside.parts import COLLECTOR, Part, running
 from reward_profiling.launch.inside.prepare import held, prepare
 from reward_profiling.launch.inside.serve import policy_served
@@ -34,12 +34,13 @@ async def collect(draft: Draft) -> Ending:
         if draft.before.complete:
             return Ending(Reason.NOTHING_OUTSTANDING, "nothing was outstanding; Gym was not started")
         served = await stack.enter_async_context(policy_served(draft))
-        draft.gym_version = await gym_version(options, served.environment)
-        _log.info("starting Gym's servers, version %s", draft.gym_version or "unknown")
+        version = await stack.enter_async_context(stating_version(options, served.environment))
+        _log.info("starting Gym's servers")
         servers, head_port = await unless(
             stack.enter_async_context(serving(options, served.environment, draft.exit_codes)), served.died()
         )
-        _log.info("ready on head port %d; collecting", head_port)
+        draft.gym_version = await stated_version(version)
+        _log.info("Gym %s is ready on head port %d; collecting", draft.gym_version or "?", head_port)
         draft.ready_at = time.time()
         environment = {**served.environment, HEAD_PORT: str(head_port)}
         log = options.logs / "collector.log"

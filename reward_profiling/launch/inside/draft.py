@@ -37,7 +37,7 @@ class Draft:
             shard=self.options.shard.name,
             nodes=_nodes(self.environment),
             reason=ending.reason,
-            message=_without_secrets(ending.message, self.environment, self.options.needs),
+            message=self._without_secrets(ending.message),
             started_at=self.started_at,
             ready_at=self.ready_at,
             first_row_at=self.first_row_at,
@@ -49,6 +49,14 @@ class Draft:
             simulated=self.options.simulated,
         )
 
+    def _without_secrets(self, message: str) -> str:
+        """A line of somebody else's log may quote what it was given."""
+        key = self.options.policy_key
+        for name in (*self.options.needs, *([key] if key else [])):
+            if value := self.environment.get(name):
+                message = message.replace(value, f"${name}")
+        return message
+
 
 def _nodes(environment: Mapping[str, str]) -> tuple[str, ...]:
     listed = environment.get("SLURM_JOB_NODELIST")
@@ -58,12 +66,3 @@ def _nodes(environment: Mapping[str, str]) -> tuple[str, ...]:
         return expand(listed)
     except ValueError:
         return (listed,)
-
-
-def _without_secrets(message: str, environment: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """A line of somebody else's log may quote what it was given."""
-    for name in names:
-        value = environment.get(name)
-        if value:
-            message = message.replace(value, f"${name}")
-    return message

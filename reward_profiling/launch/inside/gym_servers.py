@@ -24,7 +24,7 @@ _PAUSE = 0.5
 _ALL_READY = re.compile(rb"^All (\d+) / \1 servers ready!", re.MULTILINE)
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _VERSION_PART = PartKind("gym-version", signal.SIGTERM, 1.0)
-_VERSION_TIMEOUT = 120.0
+_VERSION_TIMEOUT = 60.0
 HEAD_PORT = "RP_HEAD_PORT"
 
 
@@ -98,11 +98,17 @@ def _session_of(pid: int) -> int | None:
         return None
 
 
-async def gym_version(options: Options, environment: Mapping[str, str]) -> str | None:
-    """The release that `gym --version` names; None when it does not say."""
+@contextlib.asynccontextmanager
+async def stating_version(options: Options, environment: Mapping[str, str]) -> AsyncIterator[Part]:
+    """`gym --version`, which takes seconds: start it beside the servers, and ask `stated_version` afterwards."""
     log = options.logs / "gym-version.log"
     async with running(_VERSION_PART, options.script, log, environment, {}) as part:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(part.wait(), _VERSION_TIMEOUT)
-    found = _VERSION.search(log.read_text(errors="replace"))
+        yield part
+
+
+async def stated_version(part: Part) -> str | None:
+    """The release that `gym --version` names; None when it does not say."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(part.wait(), _VERSION_TIMEOUT)
+    found = _VERSION.search(part.log.read_text(errors="replace"))
     return found[0] if found else None

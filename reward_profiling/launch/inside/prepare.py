@@ -43,10 +43,12 @@ async def held(shard: ShardDir) -> AsyncIterator[None]:
 
     Raises `EndedError` when another job does not let go; its last processes may take some seconds to end.
     """
-    for _ in range(_HOLD_TRIES):
+    for number in range(_HOLD_TRIES):
         with contextlib.ExitStack() as stack:
             if stack.enter_context(exclusive_lock(shard.path / ".collect.lock", wait=False)):
                 yield
                 return
+        if number == 0:
+            _log.warning("another job holds this shard; waiting")
         await asyncio.sleep(1)
     raise EndedError(Reason.SHARD_BUSY, f"another job has held this shard for {_HOLD_TRIES} s")

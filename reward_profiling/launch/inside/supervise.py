@@ -26,7 +26,7 @@ _SIGNALS = {
     signal.SIGHUP: Ending(Reason.TERMINATED, "its terminal is gone (SIGHUP)"),
 }
 # A scheduler that ends a job signals all its processes at once; a part may be seen dead before the signal is heard.
-_SIGNAL_GRACE = 2.0
+_SIGNAL_GRACE = 1.0
 _A_PART_DIED = frozenset(
     {
         Reason.COLLECTOR_FAILED,
