@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from reward_profiling.assets.failures import one_line
-from reward_profiling.assets.sweep import BrokenManifest, Sweep
+from reward_profiling.assets.sweep import ONE_RUN, BrokenManifest, Sweep
 from reward_profiling.assets.tables import markdown
 from reward_profiling.sweep.materialize import stage_manifest
 from reward_profiling.sweep.request import request_from
@@ -18,6 +18,7 @@ def manifest_asset(sweep: Sweep) -> dg.AssetsDefinition:
         key=sweep.key("manifest"),
         group_name=sweep.group,
         code_version=sweep.digest,
+        backfill_policy=ONE_RUN,
         kinds={"yaml"},
         description="The resolved manifest. Its digest stands on everything that is made from it.",
     )

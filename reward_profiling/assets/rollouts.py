@@ -16,7 +16,7 @@ from reward_profiling.assets.cancel import cancel_jobs
 from reward_profiling.assets.failures import one_line
 from reward_profiling.assets.reporter import Reporter
 from reward_profiling.assets.shards import requested_shards
-from reward_profiling.assets.sweep import Sweep
+from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.checks import complete
 from reward_profiling.errors import RewardProfilingError
 from reward_profiling.launch.watch import watch
@@ -45,7 +45,7 @@ def rollouts_asset(sweep: Sweep) -> dg.AssetsDefinition:
         group_name=sweep.group,
         deps=[sweep.key("shards"), sweep.key("manifest")],
         partitions_def=sweep.partitions,
-        backfill_policy=dg.BackfillPolicy.single_run(),
+        backfill_policy=ONE_RUN,
         output_required=False,
         check_specs=[complete.spec(key)],
         kinds={"slurm", "jsonl"},

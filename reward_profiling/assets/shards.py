@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from reward_profiling.assets.failures import one_line
-from reward_profiling.assets.sweep import Sweep
+from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.errors import SweepError
 from reward_profiling.sweep.layout import ShardDir, shard_name, shard_number
 from reward_profiling.sweep.materialize import stage_shard
@@ -20,7 +20,7 @@ def shards_asset(sweep: Sweep) -> dg.AssetsDefinition:
         group_name=sweep.group,
         deps=[sweep.key("tasks"), sweep.key("manifest")],
         partitions_def=sweep.partitions,
-        backfill_policy=dg.BackfillPolicy.single_run(),
+        backfill_policy=ONE_RUN,
         kinds={"jsonl"},
         description="What each job is to collect: one line per task and repeat.",
     )

@@ -18,6 +18,9 @@ from reward_profiling.sweep.layout import SweepDir, shard_name
 CATALOG_GROUP = "catalog"
 """The group of the assets that belong to no sweep."""
 
+ONE_RUN = dg.BackfillPolicy.single_run()
+"""The policy of every asset of a sweep, so that one command or one click materializes all of it in one run."""
+
 
 @dataclass(frozen=True)
 class Sweep:

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from reward_profiling.assets.failures import one_line
-from reward_profiling.assets.sweep import Sweep
+from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.assets.tables import column_schema, markdown
 from reward_profiling.sweep.materialize import stage_tasks
 from reward_profiling.sweep.report import SweepReport
@@ -21,6 +21,7 @@ def tasks_asset(sweep: Sweep) -> dg.AssetsDefinition:
         key=sweep.key("tasks"),
         group_name=sweep.group,
         deps=[sweep.key("manifest")],
+        backfill_policy=ONE_RUN,
         kinds={"parquet"},
         description="The task table: which row of which dataset is which task, and how often it is repeated.",
     )

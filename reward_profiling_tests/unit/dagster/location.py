@@ -199,3 +199,19 @@ def collect_into(shard: ShardDir, most: int) -> None:
     plan = load_plan(SweepDir(shard.path.parent.parent), {})
     owed = outstanding(plan, shard_number(shard.name) or 0).select("task_index", "rollout_index").rows()
     append(shard.rollouts, *(rollout(key) for key in owed[:most]))
+
+
+def die_when_running(location: Location, shards: Sequence[int], *, cancelled: bool = False) -> None:
+    """The next run gets the signal that ends it when all these shards have live jobs, after a person's cancel when
+    `cancelled`."""
+    names = [f"shard_{number:03d}" for number in shards]
+
+    def on_question() -> None:
+        if all(map(location.scheduler.live, names)):
+            location.scheduler.on_question = lambda: None
+            if cancelled:
+                (record,) = location.instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+                location.instance.report_run_canceling(record.dagster_run)
+            raise dg.DagsterExecutionInterruptedError
+
+    location.scheduler.on_question = on_question

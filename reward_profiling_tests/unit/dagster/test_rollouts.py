@@ -12,6 +12,7 @@ from reward_profiling_tests.unit.dagster.location import (
     MemoryLauncher,
     collect,
     collect_into,
+    die_when_running,
     events,
     failure_text,
 )
@@ -92,7 +93,7 @@ def test_a_live_job_of_a_dead_run_is_adopted(location: Location) -> None:
     location.prepare()
     location.scheduler.work = lambda _: JobState.RUNNING
     shard = location.sweep.directory.shard(0)
-    _die_at_question(location, 3)
+    die_when_running(location, [0])
     assert not location.materialize("tiny/rollouts", shards=[0]).success
     assert [job.id for job in location.scheduler.live("shard_000")] == ["1"]
 
@@ -105,24 +106,10 @@ def test_a_live_job_of_a_dead_run_is_adopted(location: Location) -> None:
     assert [attempt.job_id for attempt in read_ledger(shard).attempts] == ["1"]
 
 
-def _die_at_question(location: Location, number: int, *, cancelled: bool = False) -> None:
-    """At its n-th question the run gets the signal that ends it, after a person's cancel when `cancelled`."""
-    asked = location.scheduler.questions
-
-    def on_question() -> None:
-        if location.scheduler.questions == asked + number:
-            if cancelled:
-                (record,) = location.instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
-                location.instance.report_run_canceling(record.dagster_run)
-            raise dg.DagsterExecutionInterruptedError
-
-    location.scheduler.on_question = on_question
-
-
 def test_an_interrupted_run_leaves_its_jobs_running(location: Location) -> None:
     location.prepare()
     location.scheduler.work = lambda _: JobState.RUNNING
-    _die_at_question(location, 5)
+    die_when_running(location, [0, 1])
     result = location.materialize("tiny/rollouts", shards=[0, 1])
     assert not result.success
     assert location.scheduler.live("shard_000") and location.scheduler.live("shard_001")
@@ -131,9 +118,9 @@ def test_an_interrupted_run_leaves_its_jobs_running(location: Location) -> None:
 def test_a_cancelled_run_cancels_its_jobs_and_no_others(location: Location) -> None:
     location.prepare()
     location.scheduler.work = lambda _: JobState.RUNNING
-    _die_at_question(location, 3)
+    die_when_running(location, [2])
     location.materialize("tiny/rollouts", shards=[2])
-    _die_at_question(location, 5, cancelled=True)
+    die_when_running(location, [0, 1], cancelled=True)
     location.materialize("tiny/rollouts", shards=[0, 1])
     assert not location.scheduler.live("shard_000") and not location.scheduler.live("shard_001")
     assert location.scheduler.live("shard_002")
