@@ -4,6 +4,7 @@ Promise: the content of `_reward_profiling.jsonl`, row by row, without holding m
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,8 @@ def group_rows(
     statistics = group_objects(key_series(group_statistics(table, groups)), len(groups.sizes))
     samples = read_samples(inputs, iter(groups.firsts()["offset"]))
     heads = wanted.select("task_index", "size", "expected", *(["label"] if fanned_out else [])).iter_rows()
-    for (task, size, due, *label), blocks, sample, members in zip(
-        heads, statistics, samples, groups.slices(), strict=True
-    ):
+    rollouts = groups.members.select("task_index", "rollout_index", "numbers").iter_rows()
+    for (task, size, due, *label), blocks, sample in zip(heads, statistics, samples, strict=True):
         yield {
             "_ng_task_index": task,
             **blocks,
@@ -41,12 +41,8 @@ def group_rows(
             "expected_num_rollouts": due,
             "missing_num_rollouts": due - size,
             "reward_profile_completion_pct": 100 * size / due,
-            "rollout_infos": [rollout_info(*rollout) for rollout in _rollouts(groups.members[members])],
+            "rollout_infos": [rollout_info(*rollout) for rollout in islice(rollouts, size)],
         }
-
-
-def _rollouts(members: pl.DataFrame) -> Iterator[tuple[int, int, bytes]]:
-    return members.select("task_index", "rollout_index", "numbers").iter_rows()
 
 
 def rollout_info(task: int, rollout: int, record: bytes) -> dict[str, Any]:

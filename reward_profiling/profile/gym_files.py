@@ -37,7 +37,7 @@ ROLLOUT_SCHEMA = {
 """`numbers` is `numeric_record` of the row."""
 
 _BATCH_LINES = 10_000
-_KEY_FIELDS = ("_ng_task_index", "_ng_rollout_index")
+_TASK, _ROLLOUT = "_ng_task_index", "_ng_rollout_index"
 _INT64 = range(-(2**63), 2**63)
 
 Row = dict[str, Any]
@@ -59,8 +59,7 @@ def read_samples(path: Path, offsets: Iterator[int]) -> Iterator[Row]:
         for offset in offsets:
             stream.seek(offset)
             row = orjson.loads(stream.readline())
-            for field in _KEY_FIELDS:
-                del row[field]
+            del row[_TASK], row[_ROLLOUT]
             yield row
 
 
@@ -111,16 +110,12 @@ def _parse(line: bytes) -> Row:
 
 
 def _key(row: Row) -> tuple[int, int]:
-    task, rollout = (_index(row, field) for field in _KEY_FIELDS)
-    return task, rollout
-
-
-def _index(row: Row, field: str) -> int:
-    value = row.get(field)
-    if type(value) is not int or value not in _INT64:
-        problem = f"`{field}` is missing" if value is None else f"`{field}` is no 64-bit integer"
-        raise _BadRowError(problem, "use the files that `gym eval run` wrote")
-    return value
+    task, rollout = row.get(_TASK), row.get(_ROLLOUT)
+    if type(task) is int and type(rollout) is int and task in _INT64 and rollout in _INT64:
+        return task, rollout
+    field, value = (_ROLLOUT, rollout) if type(task) is int and task in _INT64 else (_TASK, task)
+    problem = f"`{field}` is missing" if value is None else f"`{field}` is no 64-bit integer"
+    raise _BadRowError(problem, "use the files that `gym eval run` wrote")
 
 
 def _work_fields(row: Row, offset: int) -> tuple[int, str | None, str | None]:

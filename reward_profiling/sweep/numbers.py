@@ -17,10 +17,7 @@ REWARD = "reward"
 MASK = "mask_sample"
 
 _NUMBER_TYPES = frozenset({int, float, bool})
-
-
-def _plain(value: Number) -> Number:
-    return int(value) if isinstance(value, bool) else value
+# Below, `+value` is 0 or 1 for a boolean and leaves every other number as it is, minus zero included.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class RolloutNumbers:
         A name that is absent is a gap (Gym contract 6.4).
         """
         return {
-            name: _plain(value)
+            name: +value
             for name, value in (self.top | self.usage).items()
             if type(value) in _NUMBER_TYPES and name[:1] != "_"
         }
@@ -56,10 +53,10 @@ class RolloutNumbers:
         info = {REWARD: self.top[REWARD]} if REWARD in self.top else {}
         for name, value in self.usage.items():
             if value is not None:
-                info[name] = _plain(value)
+                info[name] = +value
         for name, value in self.top.items():
             if type(value) in _NUMBER_TYPES and name not in (REWARD, "response"):
-                info[name] = _plain(value)
+                info[name] = +value
         return info
 
 
