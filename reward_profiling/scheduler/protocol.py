@@ -45,7 +45,7 @@ class JobSpec:
     `name` is deterministic per shard: a scheduler never runs two jobs of one name and user at the same time
     (`--dependency=singleton`); a second one waits. `options` are the scheduler's own long options without dashes
     (`{"nodes": "10", "exclusive": None}`; None is a flag). `environment` is exported to the job on top of the
-    submitter's, and never written to disk by us in the Slurm case.
+    submitter's, and never written to disk by us nor put into an argument: that is how a secret reaches a job.
     """
 
     name: str
@@ -58,7 +58,11 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class Job:
-    """What the scheduler says of one job. Times are Unix seconds, None where it does not say."""
+    """What the scheduler says of one job.
+
+    Times are Unix seconds and `exit_code` is that of the script, 128 + n after a death by signal n; all are None where
+    the scheduler does not say.
+    """
 
     id: str
     name: str
