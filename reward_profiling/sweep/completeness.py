@@ -112,25 +112,40 @@ def count(judged: pl.DataFrame) -> dict[str, Counts]:
     }
 
 
-def look(plan: Plan, number: int) -> ShardStatus:
-    """One look at one shard."""
+@dataclass(frozen=True)
+class Examined:
+    """One look at one shard with what it saw: counts, and the rollouts (one per key of the shard) they count."""
+
+    status: ShardStatus
+    rollouts: pl.DataFrame
+
+
+def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
+    """One look at one shard; `numbers` includes the numeric records of the rollouts."""
     shard = plan.sweep.shard(number)
     check_work_list(shard, plan.report.tasks_digest)
-    index = read_index(shard)
+    index = read_index(shard, numbers=numbers)
     keys = keys_of(plan.shard_tasks(number))
     by_label = count(judge(keys, index, plan.rule))
-    return ShardStatus(
+    own = index.rollouts.join(keys, on=_KEY, how="semi")
+    status = ShardStatus(
         shard=shard.name,
         counts=total(by_label.values()),
         by_label=by_label,
         duplicates=index.duplicates,
-        foreign=index.rollouts.join(keys, on=_KEY, how="anti").height,
+        foreign=index.rollouts.height - own.height,
         broken=index.broken,
         simulated=bool(index.rollouts["simulated"].any() or index.failures["simulated"].any()),
         rows=index.rollouts.height + index.failures.height,
         bytes_collected=index.bytes_read,
         last_row_at=index.last_row_at,
     )
+    return Examined(status, own)
+
+
+def look(plan: Plan, number: int) -> ShardStatus:
+    """How far one shard is."""
+    return examine(plan, number).status
 
 
 def outstanding(plan: Plan, number: int) -> pl.DataFrame:
