@@ -3,9 +3,8 @@
 import sys
 
 import typer
-from click.exceptions import ClickException
 
-from reward_profiling.cli import demo, manifests, materialize, profile, run, script, status
+from reward_profiling.cli import manifests, materialize, profile, run, script, status
 from reward_profiling.cli.output import err
 from reward_profiling.errors import RewardProfilingError
 
@@ -17,20 +16,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (manifests, materialize, run, status, script, profile, demo):
+for module in (manifests, materialize, run, status, script, profile):
     module.register(app)
 
 
 def main() -> None:
     """Run the command and exit."""
     try:
-        sys.exit(app(standalone_mode=False))
+        app()
     except RewardProfilingError as error:
         err.print(f"error: {error}", markup=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except ClickException as error:
-        error.show()
-        sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("interrupted")
-        sys.exit(130)
