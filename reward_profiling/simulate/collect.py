@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import index
 
 import orjson
 
@@ -79,7 +80,7 @@ class Collector:
         for row in json_rows(self._outputs.work_list):
             self._listed += 1
             try:
-                key: Key = (row["_ng_task_index"], row["_ng_rollout_index"])
+                key: Key = (index(row["_ng_task_index"]), index(row["_ng_rollout_index"]))
                 agent = row["agent_ref"]["name"]
                 parameters = row["responses_create_params"]
             except (KeyError, TypeError) as error:

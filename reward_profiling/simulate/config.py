@@ -17,7 +17,9 @@ from reward_profiling.errors import RewardProfilingError
 
 Config = dict[str, Any]
 
-_SERVER_TYPES = ("resources_servers", "responses_api_agents", "responses_api_models", "environment_servers")
+_AGENT = "responses_api_agents"
+_ENVIRONMENT = "environment_servers"
+_SERVER_TYPES = ("resources_servers", _AGENT, "responses_api_models", _ENVIRONMENT)
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 
 
@@ -51,7 +53,20 @@ def load(paths: Iterable[str], overrides: Mapping[str, Any], surroundings: Surro
 
 
 def servers(config: Config) -> list[Server]:
-    """The instances that the configuration declares, in its order."""
+    """The instances that would run: those declared, and an environment server for each agent that has none."""
+    declared = _declared(config)
+    fronted = set(environment_servers(declared))
+    bare = [server for server in declared if server.type == _AGENT and server.instance not in fronted]
+    return declared + [_generated(agent) for agent in bare]
+
+
+def environment_servers(running: Iterable[Server]) -> dict[str, str]:
+    """Agent -> the environment server that fronts it, which is whom a collector asks (contract 5)."""
+    fronts = [server for server in running if server.type == _ENVIRONMENT]
+    return {str((front.settings.get("agent_server") or {}).get("name")): front.instance for front in fronts}
+
+
+def _declared(config: Config) -> list[Server]:
     found = []
     for instance, content in config.items():
         for kind in _SERVER_TYPES:
@@ -61,17 +76,13 @@ def servers(config: Config) -> list[Server]:
     return found
 
 
-def environment_servers(config: Config) -> dict[str, str]:
-    """Agent -> the environment server that fronts it; Gym makes one where none is declared (contract 5)."""
-    declared = servers(config)
-    fronts = {
-        agent.instance: f"{agent.instance}_environment_server" for agent in declared if agent.type == _SERVER_TYPES[1]
-    }
-    for server in declared:
-        reference = server.settings.get("agent_server")
-        if server.type == _SERVER_TYPES[3] and isinstance(reference, dict):
-            fronts[str(reference.get("name"))] = server.instance
-    return fronts
+def _generated(agent: Server) -> Server:
+    """What Gym makes for an agent: seen to be named for it, without `_simple_agent` or `_agent` at the end."""
+    stem = agent.instance
+    if stem != agent.program:
+        stem = re.sub(r"(?<=.)(_simple)?_agent\Z", "", stem)
+    settings = {"entrypoint": "app.py", "agent_server": {"type": _AGENT, "name": agent.instance}}
+    return Server(f"{stem}_environment_server", _ENVIRONMENT, "legacy_agent", settings)
 
 
 def _load_file(path: str, roots: tuple[str, ...], including: tuple[str, ...]) -> Config:
@@ -115,7 +126,7 @@ def _nested(keys: list[str], content: Any) -> Config:
 
 
 def _check(config: Config, environ: Mapping[str, str]) -> None:
-    declared = servers(config)
+    declared = _declared(config)
     if not declared:
         raise RewardProfilingError("the configs declare no server", cure="pass --config with the servers to start")
     names = {server.instance for server in declared}

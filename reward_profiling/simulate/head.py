@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,6 +36,15 @@ class Address:
         return f"{self.host}:{self.port}"
 
 
+def address(settings: Mapping[str, Any]) -> Address:
+    """Where the `head_server` block says. Raises `RewardProfilingError` when that is no address."""
+    default = Address()
+    host, port = settings.get("host", default.host), settings.get("port", default.port)
+    if not isinstance(host, str) or not isinstance(port, int) or not 0 < port < 1 << 16:
+        raise RewardProfilingError(f"no address: {host}:{port}", place="head_server", cure="pass ++head_server.port=")
+    return Address(host, port)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a collector learns from the head: agent -> environment server, and the configs' `simulate` block."""
@@ -43,16 +53,15 @@ class Plan:
     simulate: dict[str, Any] = field(default_factory=dict)
 
 
-def serve(settings: config.Config, address: Address, steering: Steering) -> int:
+def serve(settings: config.Config, at: Address, steering: Steering) -> int:
     """Be the servers until a signal comes; the exit code."""
-    plan = Plan(config.environment_servers(settings), dict(settings.get("simulate") or {}))
-    instances = [_instance(server, address) for server in config.servers(settings)]
+    running = config.servers(settings)
+    plan = Plan(config.environment_servers(running), dict(settings.get("simulate") or {}))
+    instances = [_instance(server, at) for server in running]
     try:
-        server = _Head(address, plan, instances)
+        server = _Head(at, plan, instances)
     except OSError as error:
-        raise RewardProfilingError(
-            f"cannot listen: {error}", place=str(address), cure="pass another head port"
-        ) from error
+        raise RewardProfilingError(f"cannot listen: {error}", place=str(at), cure="pass another head port") from error
     with server:
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
         try:
@@ -61,16 +70,16 @@ def serve(settings: config.Config, address: Address, steering: Steering) -> int:
             return 0
 
 
-def ask(address: Address) -> Plan:
-    """The plan of the head server at `address`. Raises `RewardProfilingError` when none answers."""
-    connection = HTTPConnection(address.host, address.port, timeout=30)
+def ask(at: Address) -> Plan:
+    """The plan of the head server at `at`. Raises `RewardProfilingError` when none answers."""
+    connection = HTTPConnection(at.host, at.port, timeout=30)
     try:
         connection.request("GET", _PLAN_ROUTE)
         content = json.loads(connection.getresponse().read())
         return Plan(content["environment_servers"], content["simulate"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         raise RewardProfilingError(
-            f"no head server of the stand-in answers: {error}", place=str(address), cure="start env start first"
+            f"no head server of the stand-in answers: {error}", place=str(at), cure="start env start first"
         ) from error
     finally:
         connection.close()
@@ -91,11 +100,11 @@ class _Head(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: Address, plan: Plan, instances: list[dict[str, Any]]) -> None:
+    def __init__(self, at: Address, plan: Plan, instances: list[dict[str, Any]]) -> None:
         self.ready = False
         self.plan = plan
         self.instances = instances
-        super().__init__((address.host, address.port), _Handler)
+        super().__init__((at.host, at.port), _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -126,16 +135,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _instance(server: config.Server, address: Address) -> dict[str, Any]:
+def _instance(server: config.Server, at: Address) -> dict[str, Any]:
     return {
         "config_path": server.instance,
         "process_name": server.instance,
         "server_type": server.type,
         "name": server.program,
         "entrypoint": server.settings.get("entrypoint"),
-        "host": address.host,
-        "port": address.port,
-        "url": f"http://{address}",
+        "host": at.host,
+        "port": at.port,
+        "url": f"http://{at}",
         "pid": os.getpid(),
         "start_time": time.time(),
         "_simulated": True,

@@ -20,7 +20,6 @@ from typing import Any
 from reward_profiling.errors import RewardProfilingError
 from reward_profiling.simulate import config, head, overrides, steering
 from reward_profiling.simulate.collect import Collector, Options
-from reward_profiling.simulate.head import Address
 from reward_profiling.simulate.materialize import start_over
 from reward_profiling.simulate.outputs import Outputs, read_done
 
@@ -58,7 +57,7 @@ def _env_start(arguments: Sequence[str]) -> int:
     paths = flags.config or settings.pop("config_paths", None) or []
     configs = config.load(paths, settings, config.Surroundings(tuple(filter(None, roots)), os.environ))
     steered = steering.resolve({}, os.environ, configs.get("simulate") or {})
-    return head.serve(configs, _head_address(settings), steered)
+    return head.serve(configs, head.address(configs.get("head_server") or {}), steered)
 
 
 def _eval_run(arguments: Sequence[str]) -> int:
@@ -69,11 +68,11 @@ def _eval_run(arguments: Sequence[str]) -> int:
             parser.error(f"missing required configuration: {key}; pass {flag}")
     if not flags.no_serve:
         parser.error("the stand-in only collects against its own env start; pass --no-serve")
-    plan = head.ask(_head_address(settings))
+    plan = head.ask(head.address(overrides.section(settings, "head_server")))
     steered = steering.resolve(plan.simulate, os.environ, overrides.section(settings, "simulate"))
-    outputs = Outputs(Path(settings["output_jsonl_fpath"]))
+    outputs = Outputs(Path(str(settings["output_jsonl_fpath"])))
     if not (flags.resume and outputs.resumable):
-        source = Path(settings["input_jsonl_fpath"])
+        source = Path(str(settings["input_jsonl_fpath"]))
         start_over(outputs, source, repeats=settings.get("num_repeats") or 1, limit=settings.get("limit"))
     done = read_done(outputs, os.environ, retry_terminal=bool(settings.get("retry_terminal_timeouts")))
     options = Options(
@@ -113,10 +112,6 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[a
     for gathered in ("config", "search_dir"):
         by_key.pop(gathered, None)
     return flags, overrides.parse(rest, by_key)
-
-
-def _head_address(settings: dict[str, Any]) -> Address:
-    return Address(**overrides.section(settings, "head_server"))
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:

@@ -6,13 +6,14 @@ the two index keys come last. What an earlier run left under the same names is r
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import orjson
 
 from reward_profiling import files
 from reward_profiling.errors import RewardProfilingError
-from reward_profiling.simulate.outputs import Outputs
+from reward_profiling.simulate.outputs import Outputs, json_lines
 
 
 def start_over(outputs: Outputs, source: Path, *, repeats: int, limit: int | None) -> None:
@@ -31,23 +32,12 @@ def start_over(outputs: Outputs, source: Path, *, repeats: int, limit: int | Non
 def _materialized(source: Path, repeats: int, limit: int | None) -> Iterator[bytes]:
     indices: dict[bytes, int] = {}
     rollouts: Counter[int] = Counter()
-    taken = 0
-    with source.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            if line.isspace():
-                continue
-            if limit is not None and taken >= limit:
-                return
-            taken += 1
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise RewardProfilingError(f"broken JSON: {error}", place=f"{source}:{number}") from error
-            task = row.pop("_ng_task_index", None)
-            if task is None:
-                task = indices.setdefault(line.strip(), len(indices))
-            row.pop("_ng_rollout_index", None)
-            for _ in range(repeats):
-                keys = {"_ng_task_index": task, "_ng_rollout_index": rollouts[task]}
-                rollouts[task] += 1
-                yield orjson.dumps(row | keys, option=orjson.OPT_APPEND_NEWLINE)
+    for line, row in islice(json_lines(source), limit):
+        task = row.pop("_ng_task_index", None)
+        if task is None:
+            task = indices.setdefault(line.strip(), len(indices))
+        row.pop("_ng_rollout_index", None)
+        for _ in range(repeats):
+            keys = {"_ng_task_index": task, "_ng_rollout_index": rollouts[task]}
+            rollouts[task] += 1
+            yield orjson.dumps(row | keys, option=orjson.OPT_APPEND_NEWLINE)

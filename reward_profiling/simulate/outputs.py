@@ -82,14 +82,22 @@ def read_done(outputs: Outputs, environ: Mapping[str, str], *, retry_terminal: b
 
 def json_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a JSONL file; blank lines are passed over, a broken one raises `RewardProfilingError`."""
+    return (row for _, row in json_lines(path))
+
+
+def json_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """`json_rows`, each after the line that it was read from."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             if line.isspace():
                 continue
             try:
-                yield orjson.loads(line)
+                row = orjson.loads(line)
             except orjson.JSONDecodeError as error:
                 raise RewardProfilingError(f"broken JSON: {error}", place=f"{path}:{number}") from error
+            if not isinstance(row, dict):
+                raise RewardProfilingError("not a JSON object", place=f"{path}:{number}")
+            yield line, row
 
 
 def repair_tail(path: Path) -> None:

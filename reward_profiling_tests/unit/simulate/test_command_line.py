@@ -10,7 +10,7 @@ import pytest
 from reward_profiling.errors import BadInputError, RewardProfilingError
 from reward_profiling.simulate import overrides
 from reward_profiling.simulate.steering import Steering, resolve
-from reward_profiling_tests.collector import Collector, demo_rows, read_rows, write_work_list
+from reward_profiling_tests.collector import Collector, beside, demo_rows, read_rows, write_work_list
 
 
 def test_it_starts_without_the_heavy_libraries() -> None:
@@ -97,3 +97,17 @@ def test_an_output_path_with_a_sign_of_the_grammar_needs_quotes(collect: Callabl
     assert collect(output) == 1
     assert collect(Path(f'"{output}"')) == 0
     assert len(read_rows(output)) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["5", "{", "{}", '{"_ng_task_index": "x", "_ng_rollout_index": 0}', '{"agent_ref": null}', "[1]"]
+)
+def test_a_row_that_is_none_ends_the_run_with_its_place(
+    collect: Callable[..., int], caplog: pytest.LogCaptureFixture, tmp_path: Path, line: str
+) -> None:
+    output = tmp_path / "rollouts.jsonl"
+    output.touch()
+    work_list = beside(output, "materialized_inputs")
+    work_list.write_text(line + "\n")
+    assert collect(output) == 1
+    assert f"{work_list}:1" in caplog.text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reward_profiling.simulate.config import environment_servers
+from reward_profiling.simulate.config import environment_servers, servers
 from reward_profiling.simulate.head import Address, Plan, ask
 from reward_profiling.simulate.main import main
 from reward_profiling_tests.collector import DEMO, DEMO_CONFIGS, STAND_IN, Collector, free_port, running, status
@@ -95,6 +95,7 @@ def test_configs_that_real_servers_would_not_start_with_are_refused(
         ([*geography, *policy, *POLICY, key], "nothing defines ${oc.env:LAB_TEST_NO_SUCH_KEY}"),
         (["--config", "broken.yaml"], "broken.yaml: no YAML"),
         (["--config", "circle.yaml"], "includes itself"),
+        ([*geography, *policy, *POLICY, "++head_server.port=many"], "head_server: no address: 127.0.0.1:many"),
     ):
         assert words in refused(caplog, *arguments)
 
@@ -111,6 +112,25 @@ def test_included_configs_are_found_in_the_roots_and_give_way_to_the_including_o
     assert plan == Plan({"geography_agent": "geography_environment_server"}, {"seed": 4})
 
 
-def test_an_agent_without_an_environment_server_gets_one_of_its_name() -> None:
+@pytest.mark.parametrize(
+    ("agent", "server"),
+    [
+        ("bar_agent", "bar_environment_server"),
+        ("foo_simple_agent", "foo_environment_server"),
+        ("plain", "plain_environment_server"),
+        ("agent_x", "agent_x_environment_server"),
+        ("simple_agent", "simple_agent_environment_server"),
+    ],
+)
+def test_an_agent_without_an_environment_server_gets_one(agent: str, server: str) -> None:
+    """The names that `gym env resolve` of NeMo Gym 0.7.0 showed for these agents."""
+    running = servers({agent: {"responses_api_agents": {"simple_agent": {"entrypoint": "app.py"}}}})
+    assert environment_servers(running) == {agent: server}
+
+
+def test_a_declared_environment_server_is_used() -> None:
+    front = {"environment_servers": {"legacy_agent": {"agent_server": {"name": "bar_agent"}}}}
     agent = {"responses_api_agents": {"simple_agent": {"entrypoint": "app.py"}}}
-    assert environment_servers({"lone_agent": agent}) == {"lone_agent": "lone_agent_environment_server"}
+    running = servers({"my_front": front, "bar_agent": agent})
+    assert environment_servers(running) == {"bar_agent": "my_front"}
+    assert len(running) == 2
