@@ -1,6 +1,7 @@
 """What pydantic refuses, said in the words of the manifest: one problem per place.
 
-Promise: the text names the path, what was expected and what is there, never a value that could be a secret.
+Promise: the text names the path, what was expected and what is there, in short. A value that could be a secret is
+refused by `free_rules` before, whose problem at the same place is the one that is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from reward_profiling.manifest.near import nearest
 from reward_profiling.manifest.problems import Path, Problem, dotted
-from reward_profiling.manifest.secrets import is_secret_key
 
 Place = Callable[[Path], str]
 
@@ -27,16 +27,14 @@ _EXPECTED = {
 }
 
 
-def show(value: Any, path: Path = ()) -> str:
-    """A value as a message names it, short, and hidden when its key is a secret's."""
+def show(value: Any) -> str:
+    """A value as a message names it, short."""
     if value is None:
         return "empty"
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    if path and is_secret_key(path[-1]):
-        return "a value that is not shown"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -96,11 +94,11 @@ def _problem(
     name, found = dotted(path), at(root, path)
     expected = _expected(details)
     for kind, context in details:
-        said = _constraint(kind, context, found, path)
+        said = _constraint(kind, context, found)
         if said is not None:
             return f"`{name}` {said[0]}", said[1]
     if expected:
-        return f"`{name}` should be {', '.join(expected)}, not {show(found, path)}", _type_cure(expected, found)
+        return f"`{name}` should be {', '.join(expected)}, not {show(found)}", _type_cure(expected, found)
     kind, _ = details[0]
     if kind == "missing":
         parent = dotted(path[:-1]) or "the manifest"
@@ -112,8 +110,8 @@ def _problem(
     return f"`{name}` is not as it should be ({kind})", ""
 
 
-def _constraint(kind: str, context: dict[str, Any], found: Any, path: Path) -> tuple[str, str] | None:
-    shown = show(found, path)
+def _constraint(kind: str, context: dict[str, Any], found: Any) -> tuple[str, str] | None:
+    shown = show(found)
     if kind == "greater_than_equal":
         return f"should be at least {context['ge']}, not {shown}", ""
     if kind == "greater_than":

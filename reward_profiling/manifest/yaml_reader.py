@@ -12,7 +12,7 @@ import yaml
 
 from reward_profiling.manifest.problems import Path, Problem, refuse
 
-_MAX_VALUES = 200_000
+_MAX_VALUES = 50_000
 """Values after aliases are expanded: a few lines of nested aliases can stand for billions."""
 
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map", "merge")}

@@ -88,6 +88,24 @@ def test_size_and_time_of_data_count(tmp_path: Path) -> None:
     assert load_manifest(path, environ=NOTHING).digest_parts["data.exam"] == "missing"
 
 
+@pytest.mark.parametrize(("content", "seconds"), [(b"{}\n{}\n", 1000), (b"{}\n", 2000)])
+def test_size_alone_and_time_alone_count(content: bytes, seconds: int, tmp_path: Path) -> None:
+    path, data = write_sweep(tmp_path), tmp_path / "exam.jsonl"
+    data.write_bytes(b"{}\n")
+    os.utime(data, (1000, 1000))
+    before = load_manifest(path, environ=NOTHING)
+    data.write_bytes(content)
+    os.utime(data, (seconds, seconds))
+    assert load_manifest(path, environ=NOTHING).digest != before.digest
+
+
+def test_configs_that_include_each_other(tmp_path: Path) -> None:
+    path = write_sweep(tmp_path)
+    (tmp_path / "base.yaml").write_text("config_paths: [agent.yaml]\n")
+    (tmp_path / "agent.yaml").write_text("config_paths: [base.yaml]\n")
+    assert {"config.base.yaml", "config.agent.yaml"} <= load_manifest(path, environ=NOTHING).digest_parts.keys()
+
+
 def test_order_of_entries_counts(tmp_path: Path) -> None:
     entries = [f"  - {{label: {label}, agent: a, configs: [c], data: d}}\n" for label in "xy"]
     first = load(tmp_path, "nickname: a\nentries:\n" + "".join(entries))

@@ -19,9 +19,11 @@ MODELS: dict[str, type[BaseModel]] = {"": Manifest, "entries": Entry, **blocks()
 FIELDS = [(block, name) for block, model in MODELS.items() for name in model.model_fields]
 
 
+SCHEMA = json_schema()
+
+
 def schema_of(block: str) -> dict[str, Any]:
-    whole = json_schema()
-    return whole if not block else whole["$defs"][MODELS[block].__name__]
+    return SCHEMA if not block else SCHEMA["$defs"][MODELS[block].__name__]
 
 
 @pytest.mark.parametrize("block", MODELS, ids=lambda block: block or "manifest")
@@ -68,7 +70,7 @@ def expected(annotation: Any) -> set[str]:
 def test_schema_of_each_key(block: str, name: str) -> None:
     schema = schema_of(block)["properties"][name]
     field = MODELS[block].model_fields[name]
-    assert kinds(schema, json_schema()["$defs"]) == expected(field.annotation)
+    assert kinds(schema, SCHEMA["$defs"]) == expected(field.annotation)
     if name not in blocks():
         assert schema["description"] == " ".join((field.description or "").split())
 
@@ -83,10 +85,10 @@ def test_each_key_is_described(block: str, name: str) -> None:
 
 
 def test_bounds_are_in_the_schema() -> None:
-    properties = json_schema()["$defs"]["Srun"]["properties"]
+    properties = SCHEMA["$defs"]["Srun"]["properties"]
     assert (properties["sandbox_port"]["minimum"], properties["sandbox_port"]["maximum"]) == (1, 65535)
-    assert json_schema()["properties"]["entries"]["minItems"] == 1
-    assert json_schema()["$defs"]["Materialize"]["properties"]["sample"]["enum"] == ["head", "random"]
+    assert SCHEMA["properties"]["entries"]["minItems"] == 1
+    assert SCHEMA["$defs"]["Materialize"]["properties"]["sample"]["enum"] == ["head", "random"]
 
 
 def test_documentation_is_current() -> None:
