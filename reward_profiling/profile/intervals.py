@@ -26,7 +26,8 @@ def estimate_mean(values: NDArray[np.float64]) -> MeanEstimate:
     """The mean of at least one value, none of them NaN, and how sure it is."""
     number = len(values)
     mean = float((values.sum() + 0.0) / number)
-    std = math.sqrt(((values - mean) ** 2).sum() / (number - 1)) if number > 1 else 0.0
+    with np.errstate(over="ignore"):
+        std = math.sqrt(((values - mean) ** 2).sum() / (number - 1)) if number > 1 else 0.0
     standard_error = std / math.sqrt(number)
     if number == 1:
         return MeanEstimate(mean, std, standard_error, None, None)

@@ -18,8 +18,6 @@ from reward_profiling.sweep.numbers import read_numbers
 Values = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64]
 
 _BATCH_ROWS = 10_000
-_UNUSABLE = "agent_name"
-"""A field of this name collides with Gym's own bookkeeping and never becomes a column."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class NumberTable:
             for name, arrays in pieces.items():
                 arrays.append(_array([row.get(name, np.nan) for row in rows]))
             height += len(rows)
-        pieces.pop(_UNUSABLE, None)
         columns = {name: np.concatenate(arrays) for name, arrays in pieces.items()}
         if any(column.dtype.kind == "f" for column in columns.values()):
             columns = {name: column.astype(np.float64) for name, column in columns.items()}
