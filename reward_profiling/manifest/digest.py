@@ -68,5 +68,8 @@ def _data(path: str, roots: SearchRoots) -> str:
     found = roots.find(path)
     if found is None:
         return MISSING
-    status = found.path.stat()
+    try:
+        status = found.path.stat()
+    except OSError:
+        return MISSING
     return f"{status.st_size} bytes, modified {status.st_mtime_ns}"

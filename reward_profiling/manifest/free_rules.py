@@ -21,7 +21,7 @@ from reward_profiling.manifest.near import nearest
 from reward_profiling.manifest.problems import Path, Problem, dotted
 from reward_profiling.manifest.secrets import written_secrets
 
-_OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_OPTION_NAME = re.compile(r"[a-z][a-z0-9_]+\Z")
 _OVERRIDE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 

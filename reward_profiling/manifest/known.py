@@ -35,12 +35,13 @@ SBATCH_OWNED = _words(
 """Options on which the job of a shard depends, and options that submit nothing; a manifest may not set them."""
 
 SBATCH_ENVIRONMENT = {
+    "timelimit": "SBATCH_TIME",
     "core_spec": "SBATCH_CORE_SPEC",
     "cpu_freq": "SBATCH_CPU_FREQ_REQ",
     "mem": "SBATCH_MEM_PER_NODE",
     "switches": "SBATCH_REQ_SWITCH",
 }
-"""Options whose variable (sbatch(1), INPUT ENVIRONMENT VARIABLES) has another name than the option."""
+"""Options that a variable of another name sets, too (sbatch(1), INPUT ENVIRONMENT VARIABLES)."""
 
 GYM_SERVER_TYPES = frozenset(
     {"responses_api_models", "resources_servers", "responses_api_agents", "environment_servers"}

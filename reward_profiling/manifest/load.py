@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from reward_profiling.manifest import digest, free_rules, rules, settings, yaml_tree
 from reward_profiling.manifest.explain import Place, explain, show
-from reward_profiling.manifest.names import blocks
+from reward_profiling.manifest.names import blocks, sbatch_key
 from reward_profiling.manifest.problems import Path as KeyPath
 from reward_profiling.manifest.problems import Problem, refuse
 from reward_profiling.manifest.roots import SearchRoots
@@ -85,8 +85,7 @@ def _one_spelling(options: dict[str, Any], tree: Tree) -> dict[str, Any]:
     normal: dict[str, Any] = {}
     problems = []
     for key, value in options.items():
-        name = key.replace("-", "_")
-        name = "timelimit" if name == "time" else name
+        name = sbatch_key(key)
         path = ("sbatch", name)
         if name in normal:
             problems.append(Problem(tree.place(("sbatch", key)), path, f"`sbatch` says `{name}` twice", "remove one"))

@@ -37,12 +37,15 @@ def blocks() -> dict[str, type[BaseModel]]:
 
 def variables(key: Key) -> tuple[str, ...]:
     """The environment variables that set `key`, the regular one first."""
-    if key[0] == "sbatch" and key[1] in SBATCH_ENVIRONMENT:
-        regular = SBATCH_ENVIRONMENT[key[1]]
-    else:
-        regular = "_".join(key).upper()
-    alias = ALIASES.get(key)
+    regular = "_".join(key).upper()
+    alias = SBATCH_ENVIRONMENT.get(key[1]) if key[0] == "sbatch" else ALIASES.get(key)
     return (regular, alias) if alias else (regular,)
+
+
+def sbatch_key(option: str) -> str:
+    """The one spelling of an option of sbatch: underscores, and `timelimit` for `time`."""
+    name = option.replace("-", "_")
+    return "timelimit" if name == "time" else name
 
 
 def settable(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Key]:

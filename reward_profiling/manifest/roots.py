@@ -46,7 +46,7 @@ class SearchRoots:
             candidates.append(("installed gym", installed))
         found: dict[Path, RootKind] = {}
         for kind, path in candidates:
-            if path.is_dir():
+            if os.path.isdir(path):  # noqa: PTH112 - False where Path.is_dir raises (no permission, name too long)
                 found.setdefault(path.resolve(), kind)
         return cls(tuple((kind, path) for path, kind in found.items()))
 
@@ -57,11 +57,11 @@ class SearchRoots:
     def all(self, path: str) -> Iterator[Found]:
         """Every file that `path` could name, the one that wins first."""
         if Path(path).is_absolute():
-            if Path(path).is_file():
+            if _is_file(Path(path)):
                 yield Found(Path(path), "absolute")
             return
         for kind, root in self.roots:
-            if (root / path).is_file():
+            if _is_file(root / path):
                 yield Found(root / path, kind)
 
     @property
@@ -78,10 +78,15 @@ class SearchRoots:
         return any(kind in {"checkout", "installed gym"} for kind, _ in self.roots)
 
 
+def _is_file(path: Path) -> bool:
+    """Whether a file is seen at `path`; what cannot be looked at (no permission, name too long) is not seen."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where this says False
+
+
 def gym_command(environ: Mapping[str, str]) -> Path | None:
     """The `gym` executable that jobs would use; None when there is none, as with the collector stand-in."""
     command = shutil.which(environ.get("REWARD_PROFILING_GYM") or "gym", path=environ.get("PATH"))
-    return Path(command) if command else None
+    return Path(command).absolute() if command else None
 
 
 def installed_gym(environ: Mapping[str, str]) -> Path | None:

@@ -20,10 +20,9 @@ _TOKEN_VARIABLE = re.compile(r"[A-Z0-9_]*_TOKEN\Z")
 
 _PLACEHOLDERS = {"", "EMPTY", "dummy", "none", "unused", "not-needed"}
 _REFERENCE = re.compile(r"\$\{[^{}]+\}\Z")
-_IN_ARGUMENT = re.compile(
-    r"--?[\w-]*(?:api[_-]?key|token|secret|password)[= ]+(?!\$)\S|://[^/\s:@]+:[^/\s@$]+@", re.IGNORECASE
-)
-_ARGUMENT_NAME = re.compile(r"--?[\w-]*(?:api[_-]?key|(?<![\w-])token|secret|password)\Z", re.IGNORECASE)
+_OPTION = r"--(?:(?:[\w-]+-)?(?:api[_-]?key|secret|password)|(?:(?:hf|auth|access|api)[_-])?token)"
+_IN_ARGUMENT = re.compile(rf"(?<!\S){_OPTION}[= ]+(?!\$)\S|://[^/\s:@]+:[^/\s@$]+@", re.IGNORECASE)
+_ARGUMENT_NAME = re.compile(rf"{_OPTION}\Z", re.IGNORECASE)
 
 
 def is_secret_key(key: object) -> bool:

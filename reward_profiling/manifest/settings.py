@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reward_profiling.manifest.known import SBATCH_FLAGS
-from reward_profiling.manifest.names import Key, blocks, settable, variables
+from reward_profiling.manifest.names import Key, blocks, sbatch_key, settable, variables
 from reward_profiling.manifest.problems import Path, Problem
 from reward_profiling.manifest.schema import Manifest
 from reward_profiling.manifest.secrets import by_name, is_secret_key
-from reward_profiling.manifest.yaml_tree import scalar
+from reward_profiling.manifest.yaml_tree import is_plain, scalar
 
 COMMAND_LINE = "command line"
 _LIMIT: Key = ("materialize", "limit_per_entry")
@@ -41,6 +41,12 @@ class Resolved:
 
     def put(self, key: Path, value: Any, origin: str) -> None:
         """Set the value at `key`, a block's key or an entry's, and where it came from."""
+        if not is_plain(value):
+            said = f"`{'.'.join(map(str, key))}` is given a value that a manifest cannot hold"
+            self.problems.append(
+                Problem(origin, key, said, "give text, a finite number, or a list or mapping of these")
+            )
+            return
         target: Any = self.values
         for part in key[:-1]:
             target = target.setdefault(part, {}) if isinstance(target, dict) else target[part]
@@ -97,7 +103,7 @@ def _overrides(overrides: Mapping[str, object], result: Resolved) -> dict[Key, o
             cure = "name a setting as block.key, such as vllm.model"
             result.problems.append(Problem(COMMAND_LINE, key, f"`{name}` is not a setting", cure))
         elif value is not None:
-            wanted[key] = value
+            wanted[(key[0], sbatch_key(key[1])) if key[0] == "sbatch" else key] = value
     return wanted
 
 

@@ -64,7 +64,7 @@ class NodeReader:
         if isinstance(value, float) and not math.isfinite(value):
             self._problem(node, path, f"`{node.value}` is not a finite number", "give a number")
             return None
-        if isinstance(value, str) and not _is_clean(value):
+        if isinstance(value, str) and not is_clean(value):
             self._problem(node, path, "the text holds a NUL or half a surrogate pair", "remove it")
             return None
         return value
@@ -101,7 +101,7 @@ class NodeReader:
             isinstance(node, yaml.ScalarNode)
             and node.tag == "tag:yaml.org,2002:str"
             and node.value
-            and _is_clean(node.value)
+            and is_clean(node.value)
         ):
             return str(node.value)
         shown = f"`{node.value}`" if isinstance(node, yaml.ScalarNode) and node.value else "this"
@@ -124,6 +124,6 @@ def _short(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")
 
 
-def _is_clean(text: str) -> bool:
+def is_clean(text: str) -> bool:
     """False for NUL and for halves of surrogate pairs, which neither a file name nor UTF-8 can hold."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)

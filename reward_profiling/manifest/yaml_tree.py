@@ -4,6 +4,7 @@ Promise: a document becomes text, numbers, booleans, nulls, lists and dictionari
 `ManifestProblemsError` that names line and column. `dump` writes what `parse` and NeMo Gym read back as it was.
 """
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from reward_profiling.errors import ManifestError
 from reward_profiling.manifest.problems import Path, Problem, refuse
-from reward_profiling.manifest.yaml_reader import NodeReader
+from reward_profiling.manifest.yaml_reader import NodeReader, is_clean
 from reward_profiling.manifest.yaml_scalars import Dumper, Loader
 
 _MAX_BYTES = 16 * 2**20
@@ -48,6 +49,17 @@ def scalar(text: str) -> Any:
         return yaml.load(text, Loader=Loader)  # noqa: S506 - Loader is a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError("not a value") from error
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is of the kinds that `parse` gives, so that it can be dumped and digested."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_plain(key) and is_plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, str):
+        return is_clean(value)
+    return value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def parse_lenient(path: FilePath) -> dict[str, Any]:

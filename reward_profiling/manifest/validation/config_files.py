@@ -4,6 +4,7 @@ Promise: looks for files; reads them only to compare two that one path could mea
 """
 
 import difflib
+import filecmp
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,6 @@ def _similar(written: str, roots: SearchRoots) -> str | None:
 def _ambiguous(subject: Subject, path: tuple[str | int, ...], written: str) -> Iterator[Finding]:
     first, *others = subject.roots.all(written)
     for other in others:
-        if other.path.read_bytes() != first.path.read_bytes():
+        if not filecmp.cmp(first.path, other.path, shallow=False):
             problem = f"{written} is {first.path} ({first.kind}), and {other.path} ({other.kind}) differs"
             yield subject.warning(path, problem, "write the absolute path of the one you mean")

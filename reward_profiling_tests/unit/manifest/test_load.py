@@ -98,6 +98,14 @@ def test_a_manifest_alone_must_be_right(tmp_path: Path) -> None:
         load(tmp_path, "num_shards: many\n" + TAIL, {"NUM_SHARDS": "4"})
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["per-token rewards", "--max-num-batched-tokens=8192", "--eos-token x", "a --api-key=$KEY", "ssh://git@host/x"],
+)
+def test_words_that_are_no_secrets(text: str, tmp_path: Path) -> None:
+    assert load(tmp_path, f"gym_env_start: {{prompt: '{text}'}}\n" + TAIL).manifest.gym_env_start.free["prompt"] == text
+
+
 def test_placeholders_for_keys_are_no_secrets(tmp_path: Path) -> None:
     text = "gym_env_start: {a: {api_key: EMPTY, pad_token: '<|pad|>', max_tokens: 5, token: '${oc.env:T}'}}\n" + TAIL
     assert load(tmp_path, text).manifest.gym_env_start.free["a"]["api_key"] == "EMPTY"

@@ -57,6 +57,11 @@ def test_absolute_paths_are_themselves(tmp_path: Path) -> None:
     assert roots.find(str(tmp_path / "none.yaml")) is None
 
 
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    assert roots_of(tmp_path).find("n" * 5000) is None
+    assert load(tmp_path, TAIL.replace("d.jsonl", "d" * 5000)).digest_parts["data.x"] == "missing"
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").mkdir()
     assert roots_of(tmp_path).find("c.yaml") is None
@@ -70,6 +75,12 @@ def test_gym_on_path_and_through_a_link(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(gym)
     assert installed_gym({"PATH": str(link.parent)}) == packages
+
+
+def test_a_relative_gym_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gym = fake_gym(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert gym_command({"PATH": "", "REWARD_PROFILING_GYM": "venv/bin/gym"}) == gym
 
 
 def test_editable_gym(tmp_path: Path) -> None:
