@@ -129,9 +129,9 @@ def test_servers_that_never_come_up(plan: Plan, start: Any) -> None:
 
 def test_slow_servers_are_not_waited_for_for_ever(start: Any) -> None:
     slow = {"REWARD_PROFILING_SIMULATE_READY_AFTER_S": "60"}
-    job = start(environment=slow, patience=replace(PATIENCE, ready=3))
+    job = start(environment=slow, patience=replace(PATIENCE, ready=2))
     record = job.wait()
-    assert record.reason is Reason.GYM_NOT_READY and "not ready after 3 s" in record.message
+    assert record.reason is Reason.GYM_NOT_READY and "not ready after 2 s" in record.message
     assert list(job.logs.glob("gym-servers.*.log")) == [job.logs / "gym-servers.1.log"]
 
 

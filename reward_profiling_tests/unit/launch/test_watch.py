@@ -49,9 +49,7 @@ class MemoryScheduler:
 
 
 def _collect(shard: ShardDir, most: int) -> None:
-    done = (
-        set(shard.rollouts.read_bytes().splitlines(keepends=True)) if shard.rollouts.exists() else set()
-    )
+    done = set(shard.rollouts.read_bytes().splitlines(keepends=True)) if shard.rollouts.exists() else set()
     owed = [rollout(key) for key in keys_of_shard(shard) if rollout(key) not in done]
     append(shard.rollouts, *owed[:most])
 
