@@ -9,8 +9,11 @@ import orjson
 OUTPUTS = ("_reward_profiling.jsonl", "_agent_metrics.json", "_repeat_level_metrics.json")
 
 
-def difference(ours: Any, theirs: Any, at: str = "$") -> str | None:
-    """The first difference between two parsed JSON values, with its place, or None."""
+def difference(ours: Any, theirs: Any, at: str = "$", *, absolute: float = 0.0) -> str | None:
+    """The first difference between two parsed JSON values, with its place, or None.
+
+    `absolute` is a difference that two floats may have whatever their size: for rounding, where one side sums exactly.
+    """
     if type(ours) is not type(theirs):
         return f"{at}: {ours!r} is {type(ours).__name__}, {theirs!r} is {type(theirs).__name__}"
     if isinstance(ours, dict):
@@ -22,10 +25,12 @@ def difference(ours: Any, theirs: Any, at: str = "$") -> str | None:
             return f"{at}: {len(ours)} items against {len(theirs)}"
         pairs = [(f"{at}[{place}]", *pair) for place, pair in enumerate(zip(ours, theirs, strict=True))]
     elif isinstance(ours, float):
-        return None if math.isclose(ours, theirs, rel_tol=1e-9) else f"{at}: {ours!r} against {theirs!r}"
+        same = math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=absolute)
+        return None if same else f"{at}: {ours!r} against {theirs!r}"
     else:
         return None if ours == theirs else f"{at}: {ours!r} against {theirs!r}"
-    return next((found for where, mine, other in pairs if (found := difference(mine, other, where))), None)
+    found = (difference(mine, other, where, absolute=absolute) for where, mine, other in pairs)
+    return next(filter(None, found), None)
 
 
 def load(path: Path) -> Any:
