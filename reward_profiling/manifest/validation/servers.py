@@ -21,7 +21,7 @@ def check(subject: Subject, configs: Configs) -> Iterator[Finding]:
     yield from _collisions(subject, configs)
     if configs.complete:
         yield from _references(subject, configs)
-    else:
+    elif subject.roots.has_gym:
         problem = "which servers are referred to is not checked, because some config could not be read"
         yield subject.warning(("gym_env_start",), problem, "mend that first")
 

@@ -63,6 +63,11 @@ def test_findings_as_data(tmp_path: Path) -> None:
     ]
 
 
+def warnings_of(path: Path, gym: Path) -> list[str]:
+    found = check(path, environ={"PATH": "", "REWARD_PROFILING_GYM": str(gym)})
+    return [problem.problem for problem in found.warnings]
+
+
 # --- configs and names -------------------------------------------------------------------------------------------
 
 
@@ -73,15 +78,18 @@ def test_missing_config_near_an_existing_one(tmp_path: Path) -> None:
 
 def test_missing_config_without_a_gym_is_a_warning(tmp_path: Path) -> None:
     path = write_sweep(tmp_path, SWEEP.replace("[agent.yaml]", "[resources_servers/q/configs/q.yaml]"))
-    first, second = warnings(path)
-    assert first.startswith("m.yaml:9:15: resources_servers/q/configs/q.yaml is not checked, because no NeMo Gym")
-    assert "is not checked, because some config could not be read" in second
+    (line,) = warnings(path)
+    says = "resources_servers/q/configs/q.yaml and the servers declared there are not checked, because no NeMo Gym"
+    assert line.startswith(f"m.yaml:9:15: {says}")
 
 
 def test_missing_config_with_a_gym_is_an_error(tmp_path: Path) -> None:
     gym = fake_gym(tmp_path)
     path = write_sweep(tmp_path, SWEEP.replace("[agent.yaml]", "[resources_servers/q/configs/q.yaml]"))
     (line,) = errors(path, environ={"PATH": "", "REWARD_PROFILING_GYM": str(gym)})
+    assert warnings_of(path, gym) == [
+        "which servers are referred to is not checked, because some config could not be read"
+    ]
     assert line.startswith("m.yaml:9:15: resources_servers/q/configs/q.yaml is not found; looked in ")
     assert "site-packages (installed gym)" in line
 
@@ -99,9 +107,13 @@ def test_configs_of_an_installed_gym_are_found(tmp_path: Path) -> None:
 
 
 def test_included_config_that_is_missing(tmp_path: Path) -> None:
+    gym = fake_gym(tmp_path)
     path = write_sweep(tmp_path)
-    (tmp_path / "agent.yaml").write_text("config_paths: [base.yaml]\n" + AGENT_CONFIG)
-    assert errors(path)[0].startswith("m.yaml:2:1: agent.yaml includes base.yaml, which is not found")
+    (tmp_path / "agent.yaml").write_text("config_paths: [base/base.yaml]\n" + AGENT_CONFIG)
+    (line,) = warnings(path)
+    assert line.startswith("m.yaml:2:1: base/base.yaml and the servers declared there are not checked")
+    (line,) = errors(path, environ={"PATH": "", "REWARD_PROFILING_GYM": str(gym)})
+    assert line.startswith("m.yaml:2:1: agent.yaml includes base/base.yaml, which is not found; looked in ")
 
 
 def test_config_that_is_no_yaml(tmp_path: Path) -> None:
