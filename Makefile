@@ -40,6 +40,9 @@ check: env ## format, lint, types, imports
 bench: env ## speed and memory as ratios, printed
 	$(BIN)/python -m reward_profiling_tests.bench
 
-ui: env ## the Dagster UI of this checkout; GYM=simulated runs sweeps with the stand-in
-	@mkdir -p $(DAGSTER_HOME) && cp -n dagster.yaml $(DAGSTER_HOME)/ 2>/dev/null || true
+ui: env $(DAGSTER_HOME)/dagster.yaml ## the Dagster UI of this checkout; GYM=simulated runs sweeps with the stand-in
 	REWARD_PROFILING_GYM=$(GYM) $(BIN)/dagster dev
+
+$(DAGSTER_HOME)/dagster.yaml: dagster.yaml
+	@mkdir -p $(@D)
+	cp $< $@

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from reward_profiling.cli.options import Json
@@ -12,7 +13,6 @@ from reward_profiling.cli.output import note, out, print_json, table
 from reward_profiling.errors import BadInputError
 from reward_profiling.profile.gym_profile import profile_files
 from reward_profiling.profile.refresh import refresh
-from reward_profiling.profile.sweep_profile import SweepProfile
 from reward_profiling.sweep.layout import SweepDir
 
 
@@ -56,31 +56,34 @@ def _sweep(sweep: SweepDir, *, json: bool) -> None:
             }
         )
     else:
-        show_profile(sweep.nickname, made)
+        show_summary(sweep.nickname, made.summary)
+        note(f"profiles: {made.summary_path.parent}")
     raise typer.Exit(0 if made.complete else 1)
 
 
-def show_profile(nickname: str, made: SweepProfile) -> None:
-    """Print the summary: a row per environment."""
-    marks = [mark for mark, holds in (("simulated", made.simulated), ("PARTIAL", not made.complete)) if holds]
+def show_summary(nickname: str, summary: pl.DataFrame) -> None:
+    """Print a profile's summary: a row per environment."""
+    marks = []
+    if summary["simulated"].any():
+        marks.append("simulated")
+    if not summary["complete"].all():
+        marks.append("PARTIAL")
     title = f"{nickname} ({', '.join(marks)})" if marks else nickname
-    columns = ("tasks", "rollouts", "of", "reward", "pass rate", "all pass", "all fail", "mixed", "tokens out")
+    columns = ("tasks", "rollouts", "reward", "passed", "all pass", "mixed", "all fail", "tokens out")
     shown = table(title, "environment", *columns)
-    for row in made.summary.iter_rows(named=True):
+    for row in summary.iter_rows(named=True):
         shown.add_row(
             row["label"],
             f"{row['tasks']:,}",
-            f"{row['scored']:,}",
-            f"{row['expected']:,}",
+            f"{row['scored']:,}" + ("" if row["complete"] else f" of {row['expected']:,}"),
             _number(row["mean_reward"], "{:.3f}"),
             *(
                 _number(row[name], "{:.1%}")
-                for name in ("pass_rate", "share_all_pass", "share_all_fail", "share_mixed")
+                for name in ("pass_rate", "share_all_pass", "share_mixed", "share_all_fail")
             ),
             _number(row["mean_output_tokens"], "{:,.0f}"),
         )
     out.print(shown)
-    note(f"profiles: {made.summary_path.parent}")
 
 
 def _number(value: float | None, form: str) -> str:

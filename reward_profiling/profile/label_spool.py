@@ -41,7 +41,7 @@ class LabelSpool:
             for (label,), part in rollouts.group_by("label"):
                 folder = self._directory / self._folders[str(label)]
                 folder.mkdir(exist_ok=True)
-                part.select(RECORD_COLUMNS).write_parquet(folder / f"{place}.parquet")
+                part.select(*RECORD_COLUMNS).write_parquet(folder / f"{place}.parquet")
         except OSError as error:
             raise storage_error(self._directory, error) from error
 
@@ -60,6 +60,6 @@ class LabelSpool:
             raise RolloutsError(
                 f"rollout {task}:{rollout} was collected by two shards",
                 place=label,
-                cure="run `reward-profiling check` on the sweep",
+                cure="two shards hold its key: compare their work lists",
             )
         return frame

@@ -116,5 +116,5 @@ def _refuse_disagreement(label: str, tasks: pl.DataFrame, rollouts: pl.DataFrame
             f"{found[0]} rollouts expected, {found[1]} collected, {found[2]} masked by the tables, but {counted[0]}, "
             f"{counted[1]}, {counted[2]} by the counts",
             place=label,
-            cure="profile again; if it happens again, run `reward-profiling check` on the sweep",
+            cure="rollouts came in meanwhile or a file was changed by hand; profile again",
         )
