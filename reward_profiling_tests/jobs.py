@@ -77,10 +77,10 @@ class RunningJob:
                 start_new_session=True,
             )
 
-    def wait(self) -> ExitRecord:
-        """The exit record, once the job has ended."""
+    def wait(self, deadline: float = DEADLINE) -> ExitRecord:
+        """The exit record, once the job has ended, which it must within `deadline` seconds."""
         try:
-            self.process.wait(DEADLINE)
+            self.process.wait(deadline)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"the job did not end:\n{self.log()}") from None

@@ -12,7 +12,7 @@ from reward_profiling.errors import LaunchError
 from reward_profiling.manifest.load import LoadedManifest
 from reward_profiling.manifest.serving import EnvironmentValue
 
-_REFERENCE = re.compile(r"\$\{oc\.env:\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\Z")
+_REFERENCE = re.compile(r"\$\{oc\.env:\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:,([^${}]*))?\}\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -47,18 +47,18 @@ def policy_of(loaded: LoadedManifest, environ: Mapping[str, str]) -> Endpoint | 
 
 
 def variable_of(value: str | None) -> str | None:
-    """NAME of `${oc.env:NAME}`; None for anything else."""
+    """NAME of `${oc.env:NAME}` or `${oc.env:NAME,default}`; None for anything else."""
     found = _REFERENCE.match(value or "")
     return found[1] if found else None
 
 
 def _endpoint(loaded: LoadedManifest, environ: Mapping[str, str]) -> Endpoint:
     url = loaded.manifest.gym_env_start.policy_base_url or ""
-    variable = variable_of(url)
-    if variable is not None:
-        url = environ.get(variable, "")
+    written = _REFERENCE.match(url)
+    if written is not None:
+        url = environ.get(written[1], (written[2] or "").strip())
     if not url.startswith(("http://", "https://")):
-        problem = f"{variable} is not set to a URL" if variable else f"{url} is no URL"
+        problem = f"{written[1]} is not set to a URL" if written else f"{url} is no URL"
         raise LaunchError(problem, place=loaded.place("gym_env_start", "policy_base_url"), cure="give the policy's URL")
     return Endpoint(url.rstrip("/"))
 
@@ -87,10 +87,12 @@ def _inherited(loaded: LoadedManifest, name: str, value: EnvironmentValue) -> st
     place = loaded.place("vllm", "env", name)
     if not _VARIABLE.match(name):
         raise LaunchError(f"{name!r} cannot be a variable", place=place, cure="use letters, digits and `_`")
-    variable = variable_of(value) if isinstance(value, str) else None
-    if variable is None and "${" in str(value):
+    if "${" not in str(value):
+        return None
+    written = _REFERENCE.match(str(value))
+    if written is None or written[2] is not None:
         raise LaunchError(f"{value} cannot be resolved in a job", place=place, cure="write ${oc.env:NAME}, all of it")
-    return variable
+    return written[1]
 
 
 def _text(value: EnvironmentValue) -> str:

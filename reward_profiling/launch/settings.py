@@ -25,7 +25,7 @@ _COLLECTOR_DEFAULTS: Mapping[str, object] = {
     "route_failures_to_sidecar": True,
     "retain_results_in_memory": False,
 }
-_POLICY_KEYS = ("policy_base_url", "policy_model_name", "policy_api_key")
+_GIVEN_ALREADY = {"policy_base_url", "policy_model_name"}
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,11 @@ def _server_overrides(loaded: LoadedManifest, configs: Configs, policy: Endpoint
     if not isinstance(policy, Engine):
         # The engine's URL has a port that only the job knows.
         given["policy_base_url"] = policy.url if policy else start.policy_base_url or _UNUSED
-    if start.policy_api_key is not None:
-        given["policy_api_key"] = start.policy_api_key
-    elif "policy_api_key" not in configs.merged() | env_file(loaded.roots)[0]:
+    if start.policy_api_key is None and "policy_api_key" not in configs.merged() | env_file(loaded.roots)[0]:
         given["policy_api_key"] = _UNUSED  # Gym insists on one
     for setting in loaded.settings:
         key = setting.name.removeprefix("gym_env_start.")
-        if key == setting.name or key in _POLICY_KEYS or setting.origin in {"default", "manifest"}:
+        if key == setting.name or key in _GIVEN_ALREADY or setting.origin in {"default", "manifest"}:
             continue
         if key == "config_paths":
             raise LaunchError(

@@ -67,12 +67,13 @@ async def supervise(options: Options, environment: Mapping[str, str]) -> ExitRec
 
 def judge(ending: Ending, after: Counts | None) -> Ending:
     """The ending in the light of the counts, which alone decide about completeness."""
-    if ending.reason is Reason.NOTHING_OUTSTANDING or after is None:
+    if ending.reason is Reason.NOTHING_OUTSTANDING:
         return ending
-    if after.complete:
+    if after is not None and after.complete:
         return Ending(Reason.COMPLETE, f"nothing is outstanding; {ending.message}")
     if ending.reason is Reason.COMPLETE:
-        return Ending(Reason.INCOMPLETE, f"{ending.message} without complaint, and {after.outstanding} rollouts remain")
+        remain = "the shard could not be counted" if after is None else f"{after.outstanding} rollouts remain"
+        return Ending(Reason.INCOMPLETE, f"{ending.message} without complaint, and {remain}")
     return ending
 
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -82,7 +82,13 @@ def job_settings(draw: st.DrawFn) -> tuple[JobSettings, bool]:
     return settings, serves
 
 
-@hypothesis_settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@hypothesis_settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),  # each example starts processes: a failing one is not worth shrinking
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(st.data())
 def test_nothing_of_a_manifest_is_executed(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
