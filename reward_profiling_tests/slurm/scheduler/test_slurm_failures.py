@@ -1,5 +1,8 @@
 """What Slurm says when something is wrong, and that it is never taken for the end of a job."""
 
+import dataclasses
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,3 +144,17 @@ def test_a_restarted_controller_remembers_its_jobs(stage: Stage, slurm_cluster: 
     assert stage.find(job_id).state is JobState.RUNNING
     (stage.folder / "go").touch()
     stage.wait(job_id, JobState.COMPLETED)
+
+
+def test_a_secret_is_no_argument_of_sbatch(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which("sbatch")
+    seen = stage.folder / "arguments"
+    (stage.folder / "bin").mkdir()
+    witness = stage.folder / "bin" / "sbatch"
+    witness.write_text(f'#!/bin/bash\nprintf "%s\\n" "$@" > {seen}\nexec {real} "$@"\n')
+    witness.chmod(0o755)
+    monkeypatch.setenv("PATH", str(witness.parent), prepend=os.pathsep)
+    spec = dataclasses.replace(stage.spec('echo "${TOKEN#hush-}"'), environment={"TOKEN": "hush-8f3a61"})
+    stage.wait(stage.scheduler.submit(spec), JobState.COMPLETED)
+    assert stage.log() == "8f3a61\n"
+    assert "--parsable" in seen.read_text() and "8f3a61" not in seen.read_text()

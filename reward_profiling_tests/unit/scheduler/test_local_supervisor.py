@@ -42,9 +42,15 @@ def supervisor(stage: Stage, job_id: str) -> int:
 
 
 def kill_supervisor(stage: Stage, job_id: str) -> None:
-    pid = supervisor(stage, job_id)
-    os.kill(pid, signal.SIGKILL)
-    while identify(pid):
+    os.kill(supervisor(stage, job_id), signal.SIGKILL)
+    wait_for_supervisor(stage, job_id)
+
+
+def wait_for_supervisor(stage: Stage, job_id: str) -> None:
+    """Wait until the supervisor itself is gone, which bears its job's mark as well."""
+    deadline = time.monotonic() + 60
+    while identify(supervisor(stage, job_id)):
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -89,10 +95,12 @@ def test_cancel_reaches_a_job_without_supervisor(stage: Stage) -> None:
 
 
 def test_an_end_is_written_after_the_last_process_is_gone(stage: Stage) -> None:
-    body = "(trap '' TERM; echo $BASHPID > pid; while true; do sleep 0.1; done) & setsid sleep 60 & sleep 0.2; exit 0"
+    left = "(trap '' TERM; echo $BASHPID > pid; while true; do sleep 0.1; done)"
+    body = f"{left} & setsid sleep 60 & until [ -s pid ]; do sleep 0.05; done; exit 0"
     job_id = stage.scheduler.submit(stage.spec(body))
     ended = stage.wait(job_id, JobState.COMPLETED)
     assert ended.exit_code == 0
+    wait_for_supervisor(stage, job_id)
     assert marked(MARK, str(folder(stage, job_id))) == ()
     assert identify(int((stage.folder / "pid").read_text())) is None
 
@@ -102,6 +110,7 @@ def test_a_restart_of_the_machine_is_a_node_failure(stage: Stage) -> None:
     stage.wait(job_id, JobState.RUNNING)
     stage.scheduler.cancel(job_id)
     stage.wait(job_id, JobState.CANCELLED)
+    wait_for_supervisor(stage, job_id)
     change_record(stage, job_id, state="RUNNING", boot="another boot")
     (folder(stage, job_id) / "cancel").unlink()
     fresh = LocalScheduler(stage.folder / "scheduler")
@@ -111,6 +120,7 @@ def test_a_restart_of_the_machine_is_a_node_failure(stage: Stage) -> None:
 def test_a_job_of_another_machine_is_unknown_until_it_has_ended(stage: Stage) -> None:
     job_id = stage.scheduler.submit(stage.spec("exit 0"))
     stage.wait(job_id, JobState.COMPLETED)
+    wait_for_supervisor(stage, job_id)
     fresh = LocalScheduler(stage.folder / "scheduler")
     change_record(stage, job_id, host="elsewhere")
     assert [job.state for job in fresh.queue()] == [JobState.COMPLETED]
