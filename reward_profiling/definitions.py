@@ -11,7 +11,9 @@ from pathlib import Path
 
 import dagster as dg
 
+from reward_profiling.assets.catalog import catalog_asset
 from reward_profiling.assets.manifest import broken_manifest_asset, manifest_asset
+from reward_profiling.assets.profiles import profiles_asset
 from reward_profiling.assets.rollouts import rollouts_asset
 from reward_profiling.assets.shards import shards_asset
 from reward_profiling.assets.sweep import Sweep, find_sweeps
@@ -39,7 +41,7 @@ def build(environ: Mapping[str, str], launcher: SweepLauncher | None = None) -> 
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = [asset for sweep in found.sweeps for asset in sweep_assets(sweep)]
     return dg.Definitions(
-        assets=[*assets, *map(broken_manifest_asset, found.broken)],
+        assets=[*assets, catalog_asset(found.sweeps, sweeps_dir), *map(broken_manifest_asset, found.broken)],
         sensors=[squeue_sensor(found.sweeps)] if found.sweeps else [],
         resources={"launcher": launcher or SweepLauncher.from_environment(environ)},
         # One process per run: a run mostly waits, and a process per step would double its memory.
@@ -49,4 +51,5 @@ def build(environ: Mapping[str, str], launcher: SweepLauncher | None = None) -> 
 
 def sweep_assets(sweep: Sweep) -> list[dg.AssetsDefinition]:
     """The assets of one sweep, upstream first."""
-    return [builder(sweep) for builder in (manifest_asset, tasks_asset, shards_asset, rollouts_asset)]
+    builders = (manifest_asset, tasks_asset, shards_asset, rollouts_asset, profiles_asset)
+    return [builder(sweep) for builder in builders]

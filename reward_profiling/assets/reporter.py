@@ -67,6 +67,8 @@ class Reporter:
         view = self.seen.get(number)
         if view is None:
             return shard_name(number)
-        counts = view.state.status.counts
+        counts, attempts = view.state.status.counts, view.state.ledger.attempts
         story = f"{counts.outstanding} of {counts.expected} rollouts outstanding, {rollout_events.words(view.action)}"
+        if attempts and attempts[-1].reason:
+            story += f"; attempt {attempts[-1].number} ended as {attempts[-1].state}: {attempts[-1].reason}"
         return f"{view.name} ({story})"

@@ -9,7 +9,7 @@ from reward_profiling.assets import sweep as sweep_module
 from reward_profiling.definitions import build
 from reward_profiling_tests.unit.dagster.location import Location, failure_text, write_manifest
 
-ASSETS = ["manifest", "rollouts", "shards", "tasks"]
+ASSETS = ["manifest", "tasks", "shards", "rollouts", "profiles"]
 
 
 def specs(location: Location) -> dict[str, dg.AssetSpec]:
