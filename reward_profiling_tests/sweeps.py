@@ -51,6 +51,8 @@ def request(entries: Sequence[EntryPlan], num_shards: int = 2, nickname: str = "
         "limit_per_entry": None,
         "entries": tuple(entries),
         "settings": (),
+        "digest_parts": {},
+        "meaning": {"model": "a"},
     }
     return SweepRequest(**(values | changes))
 

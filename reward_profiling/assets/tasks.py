@@ -1,4 +1,4 @@
-"""The `tasks` asset: the task table, one row per task of the sweep."""
+"""The `tasks` asset: the task table, one row per task of the sweep, and the snapshot of the manifest that it is of."""
 
 import os
 from typing import Any
@@ -8,14 +8,15 @@ import dagster as dg
 from reward_profiling.assets.failures import one_line
 from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.assets.tables import column_schema, markdown
-from reward_profiling.sweep.materialize import stage_tasks
+from reward_profiling.sweep.materialize import stage_manifest, stage_tasks
 from reward_profiling.sweep.report import SweepReport
 from reward_profiling.sweep.request import request_from
+from reward_profiling.sweep.settle import Consent
 from reward_profiling.sweep.tasks import TASK_SCHEMA
 
 
 def tasks_asset(sweep: Sweep) -> dg.AssetsDefinition:
-    """Materializing it reads every dataset once, and is refused when tasks that have rollouts would be renumbered."""
+    """Materializing it reads every dataset once; what would renumber or redefine collected rollouts is refused."""
 
     @dg.asset(
         key=sweep.key("tasks"),
@@ -27,14 +28,12 @@ def tasks_asset(sweep: Sweep) -> dg.AssetsDefinition:
     )
     def tasks(context: dg.AssetExecutionContext) -> dg.MaterializeResult:  # type: ignore[type-arg]
         with one_line():
-            # Nothing that was collected or submitted is ever replaced; the rest is what this asset is asked to make.
-            report = stage_tasks(
-                sweep.directory,
-                request_from(sweep.loaded),
-                jobs=os.cpu_count() or 1,
-                overwrite=True,
-                note=context.log.info,
-            )
+            request = request_from(sweep.loaded)
+            # A sweep without rollouts is replaced by what this asset is asked to make; nothing collected ever is.
+            consent = Consent(overwrite=True)
+            jobs = os.cpu_count() or 1
+            report = stage_tasks(sweep.directory, request, jobs=jobs, consent=consent, note=context.log.info)
+            stage_manifest(sweep.directory, request)
         return dg.MaterializeResult(data_version=dg.DataVersion(report.tasks_digest), metadata=_metadata(sweep, report))
 
     return tasks
@@ -55,4 +54,6 @@ def _metadata(sweep: Sweep, report: SweepReport) -> dict[str, Any]:
         "sample": report.sample,
         "tasks": dg.MetadataValue.path(sweep.directory.tasks),
         "report": dg.MetadataValue.path(sweep.directory.report),
+        "snapshot": dg.MetadataValue.path(sweep.directory.manifest),
+        "sweep_config": dg.MetadataValue.path(sweep.directory.sweep_config),
     }

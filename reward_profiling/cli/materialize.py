@@ -15,6 +15,7 @@ from reward_profiling.manifest.validate import validate
 from reward_profiling.sweep import materialize as data_plane
 from reward_profiling.sweep.report import SweepReport
 from reward_profiling.sweep.request import request_from
+from reward_profiling.sweep.settle import Consent
 
 SweepsDir = Annotated[Path, typer.Option("--sweeps-dir", help="Where sweep directories lie.")]
 
@@ -33,6 +34,13 @@ def materialize(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a sweep that has no rollouts and no attempts.")
     ] = False,
+    discard_rollouts: Annotated[
+        bool, typer.Option("--discard-rollouts", help="Set what was collected aside under snapshots/, and start over.")
+    ] = False,
+    accept_mixed: Annotated[
+        bool,
+        typer.Option("--accept-mixed", help="Go on although new rollouts mean something else; profiles say so."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Index the datasets, assign task indices, and write every shard's work list."""
@@ -42,7 +50,11 @@ def materialize(
     if not findings.ok:
         raise ManifestError(f"{len(findings.errors)} error(s), nothing was written", place=str(manifest))
     report = data_plane.materialize(
-        request_from(loaded), sweeps_dir.resolve(), jobs=jobs or os.cpu_count() or 1, overwrite=overwrite, note=note
+        request_from(loaded),
+        sweeps_dir.resolve(),
+        jobs=jobs or os.cpu_count() or 1,
+        consent=Consent(overwrite=overwrite, discard_rollouts=discard_rollouts, accept_mixed=accept_mixed),
+        note=note,
     )
     path = sweeps_dir.resolve() / report.nickname
     if json:

@@ -8,7 +8,7 @@ nothing is assumed: the next look at the queue decides.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reward_profiling.errors import LaunchError
+from reward_profiling.errors import LaunchError, SchedulerUnknownError
 from reward_profiling.files import exclusive_lock
 from reward_profiling.launch.decide import Adopt, Budget, Close, ShardState, Submit, decide
 from reward_profiling.launch.exit_record import read_exit_record
@@ -68,7 +68,15 @@ class Launcher:
         False when the scheduler's history says that the job is live after all, or another process was faster.
         """
         attempt = action.attempt
+        if attempt.scheduler != self.scheduler.kind:
+            raise SchedulerUnknownError(
+                f"attempt {attempt.number} was given to {attempt.scheduler}, which is not asked here",
+                place=shard.name,
+                cure=f"choose --scheduler {attempt.scheduler}",
+            )
         job = action.job or self.scheduler.history([attempt.job_id]).get(attempt.job_id)
+        if job is not None and job.name != attempt.job_name:
+            job = None  # Another cluster's job, or a number that was used again.
         if job is not None and job.live:
             return False
         left = read_exit_record(shard.exit_record(attempt.number))

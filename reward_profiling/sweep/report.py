@@ -51,6 +51,15 @@ class SettingReport(BaseModel):
     origin: str
 
 
+class MixedChange(BaseModel):
+    """A change of what rollouts mean that was accepted although there were rollouts: when (UTC), and which parts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: str
+    parts: tuple[str, ...]
+
+
 class SweepReport(BaseModel):
     """`sweep_report.json`."""
 
@@ -68,6 +77,9 @@ class SweepReport(BaseModel):
     materialized_at: str
     entries: tuple[EntryReport, ...]
     settings: tuple[SettingReport, ...]
+    digest_parts: dict[str, str]
+    meaning: dict[str, str]
+    mixed: tuple[MixedChange, ...] = ()
 
     @property
     def tasks(self) -> int:

@@ -6,6 +6,7 @@ sees the same files. A dataset that is not found is refused with its place in th
 
 from reward_profiling.errors import ManifestError
 from reward_profiling.manifest.load import LoadedManifest
+from reward_profiling.manifest.meaning import meaning
 from reward_profiling.manifest.sweep_config import located, render
 from reward_profiling.manifest.yaml_tree import dump
 from reward_profiling.sweep.materialize import SweepRequest
@@ -30,6 +31,8 @@ def request_from(loaded: LoadedManifest) -> SweepRequest:
         settings=tuple(
             SettingReport(name=setting.name, value=setting.value, origin=setting.origin) for setting in loaded.settings
         ),
+        digest_parts=loaded.digest_parts,
+        meaning=meaning(manifest, loaded.roots),
     )
 
 

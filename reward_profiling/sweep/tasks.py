@@ -33,6 +33,8 @@ TASK_SCHEMA = {
 """`source_row` counts the non-blank lines of the source from 0; `agent` is the agent the rows are collected for;
 `verbatim` says whether the source bytes go into the work list as they are."""
 
+_DIGEST_KEY = "tasks_digest"
+
 
 @dataclass(frozen=True)
 class EntryPlan:
@@ -89,15 +91,34 @@ def tasks_digest(table: pl.DataFrame) -> str:
     return f"blake2b:{digest.hexdigest()}"
 
 
-def write_tasks(path: Path, table: pl.DataFrame) -> None:
-    """Write the table atomically."""
+def task_ranges(table: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """The half-open range of task indices of each label; a label's tasks are next to each other."""
+    ends = table.group_by("label").agg(first=pl.col("task_index").min(), end=pl.col("task_index").max() + 1)
+    return {label: (first, end) for label, first, end in ends.iter_rows()}
+
+
+def pending(path: Path) -> Path:
+    """Where a new task table waits until the sweep report names it."""
+    return path.with_name(f"{path.stem}.next{path.suffix}")
+
+
+def write_tasks(path: Path, table: pl.DataFrame, digest: str) -> None:
+    """Write the table and its digest atomically."""
     with atomic_path(path) as temporary:
-        table.write_parquet(temporary)
+        table.write_parquet(temporary, metadata={_DIGEST_KEY: digest})
 
 
 def read_tasks(path: Path, digest: str) -> pl.DataFrame:
-    """The table at `path`; `SweepError` when it is missing, no task table, or not the one with this digest."""
+    """The table with this digest at `path`, or waiting beside it; `SweepError` when there is none."""
+    waiting = pending(path)
     try:
+        if waiting.exists() and _digest_of(waiting) == digest:
+            # A crash after the report was written: finish what it announced.
+            waiting.replace(path)
+        if _digest_of(path) != digest:
+            raise SweepError(
+                "the task table is not the one of the sweep report", place=str(path), cure="materialize again"
+            )
         table = pl.read_parquet(path)
     except FileNotFoundError as error:
         raise SweepError(
@@ -109,9 +130,11 @@ def read_tasks(path: Path, digest: str) -> pl.DataFrame:
         ) from error
     if dict(table.schema) != TASK_SCHEMA:
         raise SweepError("this is no task table of this version", place=str(path), cure="materialize again")
-    if tasks_digest(table) != digest:
-        raise SweepError("the task table is not the one of the sweep report", place=str(path), cure="materialize again")
     return table
+
+
+def _digest_of(path: Path) -> str | None:
+    return pl.read_parquet_metadata(path).get(_DIGEST_KEY)
 
 
 def tasks_of_shard(table: pl.DataFrame, number: int, num_shards: int) -> pl.DataFrame:

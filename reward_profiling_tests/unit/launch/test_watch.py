@@ -141,6 +141,27 @@ def test_a_purged_job_is_recorded_as_lost_with_what_it_collected(tmp_path: Path)
     assert (attempt.state, attempt.reason, attempt.outstanding_after) == ("LOST", "no record is left of it", 0)
 
 
+def test_a_stranger_with_the_same_number_is_not_believed(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    scheduler = MemoryScheduler(lambda spec: JobState.RUNNING)
+    launcher = _launcher(scheduler, plan)
+    step(plan, [0], launcher)
+    scheduler.jobs["1"] = Job("1", "somebody.elses", JobState.COMPLETED)
+    step(plan, [0], launcher)
+    assert read_ledger(plan.sweep.shard(0)).attempts[0].state == "LOST"
+
+
+def test_an_attempt_of_another_scheduler_is_not_lost(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    step(plan, [0], _launcher(MemoryScheduler(lambda spec: JobState.RUNNING), plan))
+    other = MemoryScheduler(lambda spec: JobState.RUNNING, kind="elsewhere")
+    (view,) = step(plan, [0], _launcher(other, plan))
+    assert isinstance(view.action, Wait)
+    assert "attempt 1 was given to memory" in view.action.reason
+    assert read_ledger(plan.sweep.shard(0)).attempts[0].open
+    assert other.jobs == {}
+
+
 def test_a_refused_submission_is_no_attempt(tmp_path: Path) -> None:
     plan = tiny_plan(tmp_path)
 

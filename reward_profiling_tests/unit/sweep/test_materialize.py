@@ -5,17 +5,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from reward_profiling.errors import DatasetError, RefusedError, SweepError
+from reward_profiling.errors import DatasetError, SweepError
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.materialize import materialize, stage_shard
 from reward_profiling.sweep.report import read_report
 from reward_profiling.sweep.tasks import read_tasks
 from reward_profiling_tests.sweeps import (
-    append,
     entry,
     keys_of_shard,
     request,
-    rollout,
     source_row,
     tiny_plan,
     work_list,
@@ -95,27 +93,6 @@ def test_a_source_that_changed_after_indexing_is_refused(tmp_path: Path) -> None
         stage_shard(plan.sweep, 1)
     assert not plan.sweep.shard(1).work_list.exists()
     assert not list(plan.sweep.shard(1).path.glob(".*tmp"))
-
-
-def test_a_change_that_renumbers_collected_tasks_is_refused(tmp_path: Path) -> None:
-    plan = tiny_plan(tmp_path)
-    append(plan.sweep.shard(0).rollouts, rollout((0, 0)))
-    kept = {path: path.read_bytes() for path in plan.sweep.path.rglob("*") if path.is_file()}
-    longer = entry(tmp_path / "other", "alpha", 5)
-    for changed in (request([longer]), request(_entries(tmp_path), num_shards=3)):
-        with pytest.raises(RefusedError, match=r"shard_000 has rollouts or attempts already; give the manifest a new"):
-            materialize(changed, tmp_path / "sweeps", overwrite=True)
-    assert {path: path.read_bytes() for path in plan.sweep.path.rglob("*") if path.is_file()} == kept
-    materialize(request(_entries(tmp_path)), tmp_path / "sweeps")
-    assert plan.sweep.shard(0).rollouts.read_bytes() == rollout((0, 0))
-
-
-def test_an_unused_sweep_is_replaced_on_request_only(tmp_path: Path) -> None:
-    plan = tiny_plan(tmp_path, num_shards=3)
-    with pytest.raises(RefusedError, match="pass --overwrite"):
-        materialize(request(_entries(tmp_path), num_shards=2), tmp_path / "sweeps")
-    materialize(request(_entries(tmp_path), num_shards=2), tmp_path / "sweeps", overwrite=True)
-    assert sorted(path.name for path in plan.sweep.shards.iterdir()) == ["shard_000", "shard_001"]
 
 
 def test_report_and_task_table_must_belong_together(tmp_path: Path) -> None:

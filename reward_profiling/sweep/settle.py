@@ -1,0 +1,139 @@
+"""May this sweep become that one? What is there decides, and what a person has agreed to.
+
+Promise: tasks that have rollouts or attempts keep their numbers, their shards and their meaning, or the change is
+refused with what differs and the ways out. Nothing collected is deleted; discarding sets it aside under `snapshots/`.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from reward_profiling.errors import RefusedError, SweepError
+from reward_profiling.manifest.meaning import changed
+from reward_profiling.sweep.extend import extend
+from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
+from reward_profiling.sweep.report import MixedChange, SweepReport, read_report
+from reward_profiling.sweep.tasks import read_tasks
+
+_WAYS_OUT = "give the manifest a new nickname, or pass --discard-rollouts to set them aside"
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What a person has agreed to: to replace a sweep that has no rollouts, to set rollouts aside, or to go on although
+    the rollouts to come mean something else than those that are there."""
+
+    overwrite: bool = False
+    discard_rollouts: bool = False
+    accept_mixed: bool = False
+
+
+NO_CONSENT = Consent()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The sweep that a manifest asks for: its task table as if nothing were there, its shards, its meaning."""
+
+    table: pl.DataFrame
+    num_shards: int
+    meaning: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The task table to write, and the accepted changes of meaning so far."""
+
+    table: pl.DataFrame
+    mixed: tuple[MixedChange, ...] = ()
+
+
+def existing_shards(sweep: SweepDir) -> list[ShardDir]:
+    """The shard directories that are there, in order."""
+    if not sweep.shards.is_dir():
+        return []
+    shards = [ShardDir(path) for path in sweep.shards.iterdir() if shard_number(path.name) is not None]
+    return sorted(shards, key=lambda shard: shard_number(shard.name) or 0)
+
+
+def in_use(shard: ShardDir) -> bool:
+    """Whether anything was collected or submitted for a shard."""
+    paths = (shard.rollouts, shard.failures, shard.attempts)
+    return any(path.exists() and path.stat().st_size > 0 for path in paths)
+
+
+def used_shards(sweep: SweepDir) -> list[str]:
+    """Names of the shards in use."""
+    return [shard.name for shard in existing_shards(sweep) if in_use(shard)]
+
+
+def set_aside(sweep: SweepDir, moment: str) -> None:
+    """Move all shards, and a copy of what describes them, to `snapshots/<moment>`."""
+    if not used_shards(sweep):
+        return
+    snapshot = sweep.path / "snapshots" / moment.replace(":", "")
+    snapshot.mkdir(parents=True)
+    for path in (sweep.report, sweep.tasks, sweep.manifest):
+        if path.exists():
+            shutil.copy2(path, snapshot / path.name)
+    sweep.shards.rename(snapshot / sweep.shards.name)
+
+
+def settle(sweep: SweepDir, wanted: Wanted, consent: Consent, moment: str) -> Settled:
+    """Decide what becomes of an existing sweep; raises `RefusedError` when no consent covers the change."""
+    used = used_shards(sweep)
+    old = _existing(sweep, ignore_damage=consent.overwrite and not used)
+    if old is None:
+        return Settled(wanted.table)
+    extension = extend(read_tasks(sweep.tasks, old.tasks_digest), wanted.table)
+    if extension.table is None or old.num_shards != wanted.num_shards:
+        _refuse_other(sweep, _difference(extension.conflicts, old.num_shards, wanted.num_shards), used, consent)
+        return Settled(wanted.table)
+    parts = changed(old.meaning, wanted.meaning) if used else []
+    if not parts:
+        return Settled(extension.table, old.mixed)
+    if not consent.accept_mixed:
+        raise RefusedError(
+            f"the manifest changes what a rollout means ({', '.join(parts)}), and {used[0]} has rollouts or attempts",
+            place=str(sweep.path),
+            cure=f"{_WAYS_OUT}, or --accept-mixed to profile old and new together, marked as mixed",
+        )
+    return Settled(extension.table, (*old.mixed, MixedChange(at=moment, parts=tuple(parts))))
+
+
+def _existing(sweep: SweepDir, *, ignore_damage: bool) -> SweepReport | None:
+    if not sweep.report.exists():
+        if used_shards(sweep):
+            raise SweepError(
+                "there are rollouts here, but no report that says of what",
+                place=str(sweep.report),
+                cure="restore it, or move this directory away",
+            )
+        return None
+    try:
+        report = read_report(sweep)
+        read_tasks(sweep.tasks, report.tasks_digest)
+    except SweepError:
+        if ignore_damage:
+            return None
+        raise
+    return report
+
+
+def _difference(conflicts: tuple[str, ...], old_shards: int, new_shards: int) -> str:
+    if conflicts:
+        return f"the manifest would renumber tasks: {'; '.join(conflicts)}"
+    return f"the manifest changes the number of shards from {old_shards} to {new_shards}"
+
+
+def _refuse_other(sweep: SweepDir, difference: str, used: list[str], consent: Consent) -> None:
+    if used:
+        raise RefusedError(
+            f"{difference}; {used[0]} has rollouts or attempts already", place=str(sweep.path), cure=_WAYS_OUT
+        )
+    if not consent.overwrite:
+        raise RefusedError(
+            f"{difference}; this sweep is here already", place=str(sweep.path), cure="pass --overwrite to replace it"
+        )
