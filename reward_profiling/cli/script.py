@@ -10,6 +10,7 @@ from reward_profiling.cli.run import policy_overrides
 from reward_profiling.launch.ledger import read_ledger
 from reward_profiling.launch.script import render_job
 from reward_profiling.launch.session import job_settings
+from reward_profiling.manifest.load import load_manifest
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.report import read_shard_record
 
@@ -29,6 +30,7 @@ def script(
     sweep = SweepDir(sweep_dir.resolve())
     directory = sweep.shard(shard)
     read_shard_record(directory)
-    settings = job_settings(sweep, environ=os.environ, gym=gym, overrides=policy_overrides(endpoint, model))
+    loaded = load_manifest(sweep.manifest, overrides=policy_overrides(endpoint, model))
+    settings = job_settings(loaded, environ=os.environ, gym=gym)
     text = render_job(directory, sweep, read_ledger(directory).last_number + 1, settings)
     typer.echo(text, nl=False)

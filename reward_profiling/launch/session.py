@@ -1,7 +1,8 @@
 """Everything that running a sweep takes, resolved once: plan, job settings, scheduler, launcher.
 
 Promise: the manifest that runs is the sweep's own snapshot; environment variables and then the command line change its
-settings (design, decision 9). Whatever is missing is refused here, before anything is submitted.
+settings (design, decision 9). Whatever is missing, and rollouts that would mean something else than those
+that are there, are refused here, before anything is submitted.
 """
 
 import os
@@ -18,12 +19,14 @@ from reward_profiling.launch.gym_command import GymCommand
 from reward_profiling.launch.script import job_log, render_job
 from reward_profiling.launch.settings import JobSettings
 from reward_profiling.launch.watch import job_name
-from reward_profiling.manifest.load import load_manifest
+from reward_profiling.manifest.load import LoadedManifest, load_manifest
+from reward_profiling.manifest.meaning import meaning
 from reward_profiling.scheduler.protocol import JobSpec, Scheduler
 from reward_profiling.scheduler.select import find_scheduler
 from reward_profiling.sweep.completeness import Plan, load_plan
 from reward_profiling.sweep.gating import MAX_ATTEMPTS_VARIABLE
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
+from reward_profiling.sweep.settle import agree_on_meaning
 
 SchedulerKind = Literal["slurm", "local"]
 
@@ -51,22 +54,23 @@ def open_session(
     `overrides` are settings from the command line by dotted name. Raises a `BadInputError` for whatever is missing.
     """
     plan = load_plan(sweep, environ)
-    settings = job_settings(sweep, environ=environ, gym=gym, overrides=overrides)
+    loaded = load_manifest(sweep.manifest, environ=environ, overrides=overrides)
+    settings = job_settings(loaded, environ=environ, gym=gym)
     settings.refuse_unset(environ)
     found = local_or_slurm(sweep.path.parent, scheduler)
+    agree_on_meaning(plan, _meaning(loaded, settings))
     return Session(plan, _launcher(plan, settings, found, environ), settings)
 
 
-def job_settings(
-    sweep: SweepDir,
-    *,
-    environ: Mapping[str, str],
-    gym: str | None = None,
-    overrides: Mapping[str, object] | None = None,
-) -> JobSettings:
-    """The settings of the sweep's jobs, from its snapshot of the manifest."""
-    loaded = load_manifest(sweep.manifest, environ=environ, overrides=overrides)
+def job_settings(loaded: LoadedManifest, *, environ: Mapping[str, str], gym: str | None = None) -> JobSettings:
+    """The settings of a sweep's jobs, from its snapshot of the manifest."""
     return JobSettings.from_manifest(loaded, gym=GymCommand.find(environ, gym), environ=environ)
+
+
+def _meaning(loaded: LoadedManifest, settings: JobSettings) -> dict[str, str]:
+    """What the rollouts of these jobs mean; those of the collector stand-in and of a Gym are never the same."""
+    collector = "simulated" if settings.gym.simulated else "gym"
+    return {**meaning(loaded.manifest, loaded.roots), "collector": collector}
 
 
 def local_or_slurm(sweeps_dir: Path, kind: SchedulerKind | None) -> Scheduler:

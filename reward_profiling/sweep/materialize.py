@@ -92,7 +92,7 @@ def stage_tasks(
     moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     wanted = Wanted(table, request.num_shards, request.meaning)
     if consent.discard_rollouts:
-        settled = Settled(table)
+        settled = Settled(table, request.meaning)
         set_aside(sweep, moment)
     else:
         settled = settle(sweep, wanted, consent, moment)
@@ -161,7 +161,7 @@ def _report(
         entries=tuple(_entry_report(entry, ranges[entry.plan.label]) for entry in indexed),
         settings=request.settings,
         digest_parts=dict(request.digest_parts),
-        meaning=dict(request.meaning),
+        meaning=dict(settled.meaning),
         mixed=settled.mixed,
     )
 

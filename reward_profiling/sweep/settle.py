@@ -12,9 +12,10 @@ import polars as pl
 
 from reward_profiling.errors import RefusedError, SweepError
 from reward_profiling.manifest.meaning import changed
+from reward_profiling.sweep.completeness import Plan
 from reward_profiling.sweep.extend import extend
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
-from reward_profiling.sweep.report import MixedChange, SweepReport, read_report
+from reward_profiling.sweep.report import MixedChange, SweepReport, read_report, write_report
 from reward_profiling.sweep.tasks import read_tasks
 
 _WAYS_OUT = "give the manifest a new nickname, or pass --discard-rollouts to set them aside"
@@ -44,9 +45,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Settled:
-    """The task table to write, and the accepted changes of meaning so far."""
+    """The task table to write, the meaning of its rollouts, and the accepted changes of it so far."""
 
     table: pl.DataFrame
+    meaning: Mapping[str, str]
     mixed: tuple[MixedChange, ...] = ()
 
 
@@ -86,21 +88,41 @@ def settle(sweep: SweepDir, wanted: Wanted, consent: Consent, moment: str) -> Se
     used = used_shards(sweep)
     old = _existing(sweep, ignore_damage=consent.overwrite and not used)
     if old is None:
-        return Settled(wanted.table)
+        return Settled(wanted.table, wanted.meaning)
     extension = extend(read_tasks(sweep.tasks, old.tasks_digest), wanted.table)
     if extension.table is None or old.num_shards != wanted.num_shards:
         _refuse_other(sweep, _difference(extension.conflicts, old.num_shards, wanted.num_shards), used, consent)
-        return Settled(wanted.table)
+        return Settled(wanted.table, wanted.meaning)
     parts = changed(old.meaning, wanted.meaning) if used else []
+    known = {**old.meaning, **{name: value for name, value in wanted.meaning.items() if value}}
     if not parts:
-        return Settled(extension.table, old.mixed)
+        return Settled(extension.table, known, old.mixed)
     if not consent.accept_mixed:
         raise RefusedError(
             f"the manifest changes what a rollout means ({', '.join(parts)}), and {used[0]} has rollouts or attempts",
             place=str(sweep.path),
             cure=f"{_WAYS_OUT}, or --accept-mixed to profile old and new together, marked as mixed",
         )
-    return Settled(extension.table, (*old.mixed, MixedChange(at=moment, parts=tuple(parts))))
+    return Settled(extension.table, known, (*old.mixed, MixedChange(at=moment, parts=tuple(parts))))
+
+
+def agree_on_meaning(plan: Plan, now: Mapping[str, str]) -> None:
+    """Refuse to collect rollouts that mean something else than those that are there; `now` is what they would mean.
+
+    Before the first rollout the report takes over what is new or changed, so that lineage tells what was run.
+    """
+    sweep, report = plan.sweep, plan.report
+    used = used_shards(sweep)
+    parts = changed(report.meaning, now)
+    if used and parts:
+        raise RefusedError(
+            f"these rollouts would mean something else than those of {used[0]} ({', '.join(parts)})",
+            place=str(sweep.path),
+            cure="undo the change, or materialize again under a new nickname or with --accept-mixed",
+        )
+    known = {**report.meaning, **{name: value for name, value in now.items() if value}}
+    if known != report.meaning:
+        write_report(sweep, report.model_copy(update={"meaning": known}))
 
 
 def _existing(sweep: SweepDir, *, ignore_damage: bool) -> SweepReport | None:

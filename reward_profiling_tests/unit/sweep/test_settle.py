@@ -10,9 +10,9 @@ from reward_profiling.sweep.completeness import load_plan, look
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.materialize import SweepRequest, materialize
 from reward_profiling.sweep.report import read_report, write_report
-from reward_profiling.sweep.settle import Consent
+from reward_profiling.sweep.settle import Consent, agree_on_meaning
 from reward_profiling.sweep.tasks import EntryPlan, pending
-from reward_profiling_tests.sweeps import append, entry, keys_of_shard, request, rollout
+from reward_profiling_tests.sweeps import append, entry, failure, keys_of_shard, request, rollout
 
 
 def _entries(folder: Path, *labels: str, **plan: Any) -> list[EntryPlan]:
@@ -118,6 +118,19 @@ def test_another_meaning_is_refused_unless_accepted_and_then_remembered(place: P
     assert [change.parts for change in report.mixed] == [("model",)]
     place.materialize(request(_entries(place.folder, "alpha", "beta", "gamma"), meaning={"model": "b"}))
     assert read_report(place.sweep).mixed == report.mixed
+
+
+def test_jobs_that_mean_something_else_are_refused_once_there_are_rollouts(tmp_path: Path) -> None:
+    place = Place(tmp_path, collected=False)
+    agree_on_meaning(load_plan(place.sweep, {}), {"model": "b", "collector": "simulated", "server.x": ""})
+    assert read_report(place.sweep).meaning == {"model": "b", "collector": "simulated"}
+    append(place.sweep.shard(1).failures, failure((1, 0)))
+    plan = load_plan(place.sweep, {})
+    agree_on_meaning(plan, {"model": "b", "collector": "simulated"})
+    with pytest.raises(RefusedError, match=r"something else than those of shard_001 \(collector, model\)"):
+        agree_on_meaning(plan, {"model": "a", "collector": "gym"})
+    place.materialize(request(_entries(tmp_path, "alpha", "beta"), meaning={"model": "c"}), accept_mixed=True)
+    assert read_report(place.sweep).meaning == {"model": "c", "collector": "simulated"}
 
 
 def test_without_rollouts_the_meaning_may_change(tmp_path: Path) -> None:
