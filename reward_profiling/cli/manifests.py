@@ -9,6 +9,8 @@ import typer
 from reward_profiling.cli.options import Json
 from reward_profiling.cli.output import err, out, print_json, table
 from reward_profiling.errors import ManifestError
+from reward_profiling.files import write_text
+from reward_profiling.manifest import container_config as container
 from reward_profiling.manifest.json_schema import json_schema
 from reward_profiling.manifest.load import load_manifest
 from reward_profiling.manifest.roots import gym_command
@@ -23,6 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command()(validate)
     app.command()(settings)
     app.command()(schema)
+    app.command()(container_config)
 
 
 def validate(
@@ -77,3 +80,12 @@ def settings(manifest: Manifest, json: Json = False) -> None:
 def schema() -> None:
     """Print the JSON Schema of manifests, for editors."""
     print_json(json_schema())
+
+
+def container_config(
+    manifests: Manifests,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the config.")],
+) -> None:
+    """Write one Gym config that covers all manifests, for building an image; policy and secrets are placeholders."""
+    write_text(output, container.render([load_manifest(path) for path in manifests]))
+    out.print(f"{output}: covers {len(manifests)} manifest(s)", markup=False)

@@ -1,19 +1,22 @@
-"""`reward-profiling materialize`: from a manifest to a sweep directory."""
+"""`reward-profiling materialize` and `diff`: from a manifest to a sweep directory, and what a manifest would change."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reward_profiling.cli.manifests import Manifest, show_findings
-from reward_profiling.cli.options import Json
+from reward_profiling.cli.options import Json, SweepPath
 from reward_profiling.cli.output import note, out, print_json, table
 from reward_profiling.errors import ManifestError
 from reward_profiling.manifest.load import load_manifest
 from reward_profiling.manifest.validate import validate
 from reward_profiling.sweep import materialize as data_plane
-from reward_profiling.sweep.report import SweepReport
+from reward_profiling.sweep.difference import differences
+from reward_profiling.sweep.layout import SweepDir
+from reward_profiling.sweep.report import SweepReport, read_report
 from reward_profiling.sweep.request import request_from
 from reward_profiling.sweep.settle import Consent
 
@@ -22,6 +25,7 @@ SweepsDir = Annotated[Path, typer.Option("--sweeps-dir", help="Where sweep direc
 
 def register(app: typer.Typer) -> None:
     app.command()(materialize)
+    app.command()(diff)
 
 
 def materialize(
@@ -71,3 +75,21 @@ def _show(report: SweepReport, path: Path) -> None:
         shown.add_row(entry.label, *(f"{count:,}" for count in counts), f"{first}-{end - 1}")
     shown.add_row("all", "", f"{report.tasks:,}", "", f"{report.rollouts:,}", "", style="bold")
     out.print(shown)
+
+
+def diff(sweep_dir: SweepPath, manifest: Manifest, json: Json = False) -> None:
+    """Show what a manifest would change about a sweep that is there. Exit code 1 when anything differs."""
+    found = differences(read_report(SweepDir(sweep_dir.resolve())), load_manifest(manifest))
+    if json:
+        print_json([asdict(each) for each in found])
+    else:
+        shown = table(f"{sweep_dir} and {manifest}", "what", "name", "sweep", "manifest", text=4)
+        for each in found:
+            shown.add_row(each.kind, each.name, _side(each.before), _side(each.after))
+        out.print(shown if found else "they agree")
+    raise typer.Exit(1 if found else 0)
+
+
+def _side(value: object) -> str:
+    text = "-" if value is None else str(value)
+    return f"{text[:20]}…" if text.startswith("sha256:") or len(text) > 60 else text
