@@ -32,7 +32,6 @@ def catalog_asset(sweeps: Sequence[Sweep], directory: Path) -> dg.AssetsDefiniti
         key=KEY,
         group_name=CATALOG_GROUP,
         deps=[sweep.key("profiles") for sweep in sweeps],
-        output_required=False,
         kinds={"duckdb", "parquet"},
         description="All environments of all sweeps in one table. Materializing it refreshes what has new rollouts.",
     )

@@ -1,4 +1,8 @@
-"""The `manifest` asset: what defines the sweep, with its digest as data version (design, decision 11)."""
+"""The `manifest` asset: what defines the sweep, with its digest as data version (design, decision 11).
+
+Promise: materializing it changes no file. The snapshot that jobs run from is written by `tasks`, once the change is
+accepted: a manifest that would renumber or redefine collected rollouts must not reach a job.
+"""
 
 from typing import Any
 
@@ -7,12 +11,11 @@ import dagster as dg
 from reward_profiling.assets.failures import one_line
 from reward_profiling.assets.sweep import ONE_RUN, BrokenManifest, Sweep
 from reward_profiling.assets.tables import markdown
-from reward_profiling.sweep.materialize import stage_manifest
 from reward_profiling.sweep.request import request_from
 
 
 def manifest_asset(sweep: Sweep) -> dg.AssetsDefinition:
-    """Materializing it writes the snapshot of the manifest and the config that Gym reads."""
+    """Materializing it records the manifest as it is now; everything below turns stale when it has changed."""
 
     @dg.asset(
         key=sweep.key("manifest"),
@@ -24,7 +27,7 @@ def manifest_asset(sweep: Sweep) -> dg.AssetsDefinition:
     )
     def manifest() -> dg.MaterializeResult:  # type: ignore[type-arg]
         with one_line():
-            stage_manifest(sweep.directory, request_from(sweep.loaded))
+            request_from(sweep.loaded)
         return dg.MaterializeResult(data_version=dg.DataVersion(sweep.digest), metadata=_metadata(sweep))
 
     return manifest
@@ -52,8 +55,6 @@ def _metadata(sweep: Sweep) -> dict[str, Any]:
         "entries": markdown(("label", "agent", "data", "repeats", "limit", "pass threshold", "owner"), entries),
         "settings": markdown(("setting", "value", "origin"), settings),
         "manifest": dg.MetadataValue.path(sweep.loaded.path.absolute()),
-        "snapshot": dg.MetadataValue.path(sweep.directory.manifest),
-        "sweep_config": dg.MetadataValue.path(sweep.directory.sweep_config),
     }
 
 

@@ -6,6 +6,7 @@ Promise: a shard is reported as materialized when it was seen to be complete, an
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import dagster as dg
 
@@ -21,11 +22,12 @@ _CURE = "look into the logs of their last attempts, then materialize these parti
 
 @dataclass
 class Reporter:
-    """Reports on the shards of one run; `seen` holds the last view of each."""
+    """Reports on the shards `numbers` of one run; `seen` holds the last view of each."""
 
     context: dg.AssetExecutionContext
     key: dg.AssetKey
     plan: Plan
+    numbers: Sequence[int]
     seen: dict[int, ShardView] = field(default_factory=dict)
     _observed_at: float | None = None
 
@@ -38,18 +40,33 @@ class Reporter:
         for view in views:
             self._log(view)
             self.seen[view.number] = view
+        for view in views:
             if isinstance(view.action, Finish):
-                self.context.log_event(rollout_events.materialization(self.key, self.plan, view.state))
+                # When nothing is left to wait for, the result of the run says it.
+                if self._left():
+                    self.context.log_event(rollout_events.materialization(self.key, self.plan, view.state))
             elif due or isinstance(view.action, Stop):
                 self.context.log_event(rollout_events.observation(self.key, self.plan, view.state, view.action))
 
-    def unfinished(self, numbers: Sequence[int], reason: str = "") -> str:
+    def unfinished(self, reason: str = "") -> str:
         """Which shards are incomplete and why, in one line; empty when none is."""
-        left = [number for number in numbers if not self._finished(number)]
+        left = self._left()
         if not left:
             return ""
-        text = f"{len(left)} of {len(numbers)} shards are incomplete: " + ", ".join(map(self._story, left))
+        text = f"{len(left)} of {len(self.numbers)} shards are incomplete: " + ", ".join(map(self._story, left))
         return f"{text}; {reason or _CURE}"
+
+    def result(self) -> dg.MaterializeResult[Any]:
+        """The result of a run whose shards are all complete. Without one, Dagster would skip what depends on it."""
+        states = [self.seen[number].state for number in self.numbers]
+        for state in states:
+            metadata = rollout_events.metadata(self.plan, state)
+            self.context.add_asset_metadata(metadata, partition_key=state.status.shard)
+        version = rollout_events.data_version(self.plan, [state.status for state in states])
+        return dg.MaterializeResult(data_version=dg.DataVersion(version))
+
+    def _left(self) -> list[int]:
+        return [number for number in self.numbers if not self._finished(number)]
 
     def _log(self, view: ShardView) -> None:
         """A line in the run's log whenever something else is being done about a shard."""

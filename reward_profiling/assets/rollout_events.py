@@ -3,6 +3,7 @@
 Promise: pure functions of what was seen; whoever reports a shard (a run or the sensor) says the same of it.
 """
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -17,13 +18,13 @@ from reward_profiling.sweep.status import ShardStatus
 
 
 def materialization(key: dg.AssetKey, plan: Plan, state: ShardState) -> dg.AssetMaterialization:
-    """A shard has nothing outstanding. The data version changes whenever a row is added."""
+    """A shard has nothing outstanding."""
     return dg.AssetMaterialization(
         asset_key=key,
         partition=state.status.shard,
-        description=_progress(state.status),
-        metadata=_metadata(plan, state),
-        tags={"dagster/data_version": _data_version(plan, state.status)},
+        description=progress(state.status),
+        metadata=metadata(plan, state),
+        tags={"dagster/data_version": data_version(plan, [state.status])},
     )
 
 
@@ -32,12 +33,13 @@ def observation(key: dg.AssetKey, plan: Plan, state: ShardState, action: Action)
     return dg.AssetObservation(
         asset_key=key,
         partition=state.status.shard,
-        description=f"{_progress(state.status)}; {words(action)}",
-        metadata=_metadata(plan, state),
+        description=f"{progress(state.status)}; {words(action)}",
+        metadata=metadata(plan, state),
     )
 
 
-def _progress(status: ShardStatus) -> str:
+def progress(status: ShardStatus) -> str:
+    """How far a shard is, in a few words."""
     counts = status.counts
     text = f"{counts.gated} of {counts.expected} rollouts done"
     if counts.failed_total:
@@ -62,11 +64,13 @@ def words(action: Action) -> str:
             return reason
 
 
-def _metadata(plan: Plan, state: ShardState) -> dict[str, Any]:
+def metadata(plan: Plan, state: ShardState) -> dict[str, Any]:
+    """The counts of a shard, its attempts, and where everything lies."""
     status, ledger = state.status, state.ledger
     counts, shard = status.counts, ShardDir(plan.sweep.shards / status.shard)
     return {
         "dagster/row_count": counts.succeeded,
+        "state": progress(status),
         "expected": counts.expected,
         "succeeded": counts.succeeded,
         "masked": counts.masked,
@@ -100,7 +104,8 @@ def _attempts(ledger: Ledger) -> dg.MarkdownMetadataValue:
     return markdown(("attempt", "job", "state", "outstanding before", "after", "reason"), rows)
 
 
-def _data_version(plan: Plan, status: ShardStatus) -> str:
+def data_version(plan: Plan, statuses: Sequence[ShardStatus]) -> str:
+    """A digest that changes whenever a row is added to one of the shards."""
     # Gym's files only grow, so their size stands for their content.
-    seen = (plan.report.tasks_digest, status.shard, status.rows, status.bytes_collected)
-    return blake2b(repr(seen).encode(), digest_size=16).hexdigest()
+    seen = [(status.shard, status.rows, status.bytes_collected) for status in statuses]
+    return blake2b(repr((plan.report.tasks_digest, seen)).encode(), digest_size=16).hexdigest()

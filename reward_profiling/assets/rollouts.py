@@ -19,8 +19,10 @@ from reward_profiling.assets.shards import requested_shards
 from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.checks import complete
 from reward_profiling.errors import RewardProfilingError
+from reward_profiling.launch.session import Session
 from reward_profiling.launch.watch import watch
 from reward_profiling.resources.launching import SweepLauncher
+from reward_profiling.sweep.completeness import Plan
 
 SWEEP_TAG = "reward_profiling/sweep"
 """Run tag: the nickname of the sweep that a run watches."""
@@ -46,14 +48,17 @@ def rollouts_asset(sweep: Sweep) -> dg.AssetsDefinition:
         deps=[sweep.key("shards"), sweep.key("manifest")],
         partitions_def=sweep.partitions,
         backfill_policy=ONE_RUN,
-        output_required=False,
         check_specs=[complete.spec(key)],
         kinds={"slurm", "jsonl"},
         description="What the jobs collect. A shard is done when nothing is outstanding by NeMo Gym's own rule.",
     )
     def rollouts(context: dg.AssetExecutionContext, launcher: SweepLauncher) -> Iterator[Any]:
         with one_line():
-            unfinished = _watch(context, sweep, launcher)
+            session = launcher.open(sweep.directory)
+            reporter = Reporter(context, key, session.plan, requested_shards(context, session.plan.report))
+            unfinished = _watch(context, launcher, session, reporter)
+            if not unfinished:
+                yield reporter.result()
             yield complete.judge(sweep.directory, os.environ).result(key)
             if unfinished:
                 raise dg.Failure(description=unfinished, allow_retries=False)
@@ -61,17 +66,15 @@ def rollouts_asset(sweep: Sweep) -> dg.AssetsDefinition:
     return rollouts
 
 
-def _watch(context: dg.AssetExecutionContext, sweep: Sweep, launcher: SweepLauncher) -> str:
-    """Watch the requested shards to their end; returns which of them are incomplete and why, empty when none is."""
+def _watch(context: dg.AssetExecutionContext, launcher: SweepLauncher, session: Session, reporter: Reporter) -> str:
+    """Watch the shards to their end; returns which of them are incomplete and why, empty when none is."""
     end = time.monotonic() + launcher.watch_seconds
-    _tag_run(context, sweep, launcher)
-    session = launcher.open(sweep.directory)
-    numbers = requested_shards(context, session.plan.report)
+    plan, numbers = session.plan, reporter.numbers
+    _tag_run(context, launcher, plan)
     if _SENSOR_TAG not in context.run.tags:
         # Who materializes a shard that was given up wants it tried again.
         for number in numbers:
-            session.launcher.release(session.plan.sweep.shard(number))
-    reporter = Reporter(context, sweep.key("rollouts"), session.plan)
+            session.launcher.release(plan.sweep.shard(number))
 
     def pause() -> None:
         if time.monotonic() > end:
@@ -79,11 +82,11 @@ def _watch(context: dg.AssetExecutionContext, sweep: Sweep, launcher: SweepLaunc
         time.sleep(launcher.poll(session))
 
     try:
-        watch(session.plan, numbers, session.launcher, on_step=reporter.report, pause=pause)
+        watch(plan, numbers, session.launcher, on_step=reporter.report, pause=pause)
     except TimeIsOverError:
-        return reporter.unfinished(numbers, _TIME_IS_OVER)
+        return reporter.unfinished(_TIME_IS_OVER)
     except RewardProfilingError as error:
-        return reporter.unfinished(numbers, str(error))
+        return reporter.unfinished(str(error))
     except dg.DagsterExecutionInterruptedError:
         # The same exception reports the end of the process around us; the status tells a person's wish from it.
         run = context.instance.get_run_by_id(context.run.run_id)
@@ -91,13 +94,13 @@ def _watch(context: dg.AssetExecutionContext, sweep: Sweep, launcher: SweepLaunc
             for line in cancel_jobs(session, numbers):
                 context.log.warning(line)
         raise
-    return reporter.unfinished(numbers)
+    return reporter.unfinished()
 
 
-def _tag_run(context: dg.AssetExecutionContext, sweep: Sweep, launcher: SweepLauncher) -> None:
+def _tag_run(context: dg.AssetExecutionContext, launcher: SweepLauncher, plan: Plan) -> None:
     tags = {
-        SWEEP_TAG: sweep.nickname,
-        "reward_profiling/manifest_digest": sweep.digest,
+        SWEEP_TAG: plan.sweep.nickname,
+        "reward_profiling/manifest_digest": plan.report.manifest_digest,
         MAX_RUNTIME_TAG: f"{launcher.watch_seconds + _MARGIN_SECONDS:.0f}",
     }
     context.instance.add_run_tags(context.run.run_id, tags)

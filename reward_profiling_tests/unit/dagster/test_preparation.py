@@ -31,13 +31,13 @@ def test_one_run_prepares_a_sweep(location: Location) -> None:
     assert manifest.tags is not None and manifest.tags["dagster/data_version"] == digest
     assert manifest.tags["dagster/code_version"] == digest
     assert "| num_shards | 3 | manifest |" in values(manifest)["settings"]
-    assert values(manifest)["snapshot"] == str(directory.manifest) and directory.manifest.is_file()
-    assert directory.sweep_config.is_file()
 
     tasks = values(found["tasks", None])
     assert (tasks["dagster/row_count"], tasks["rollouts_expected"]) == (5, 10)
     assert {"task_index", "label"} <= {column.name for column in tasks["dagster/column_schema"].columns}
     assert tasks["manifest_digest"] == digest == read_report(directory).manifest_digest
+    assert tasks["snapshot"] == str(directory.manifest) and directory.manifest.is_file()
+    assert directory.sweep_config.is_file()
 
     for number, rollouts in enumerate((4, 4, 2)):
         shard = values(found["shards", f"shard_{number:03d}"])
@@ -64,9 +64,12 @@ def test_a_changed_manifest_is_materialized_anew_while_nothing_was_collected(loc
 def test_a_change_that_would_redeal_collected_rollouts_is_refused_in_one_line(location: Location) -> None:
     location.prepare()
     assert location.materialize("tiny/rollouts", shards=[0]).success
+    before = location.sweep.directory.manifest.read_bytes()
     write_manifest(location.root / "manifests", num_shards=2)
-    text = failure_text(location.materialize("tiny/tasks"))
-    assert "number of shards (3 to 2)" in text and "give the manifest a new nickname" in text and "\n" not in text
+    text = failure_text(location.materialize("tiny/manifest", "tiny/tasks"))
+    assert "number of shards from 3 to 2" in text and "give the manifest a new nickname" in text and "\n" not in text
+    # Jobs run from the snapshot: what was refused must not reach them.
+    assert location.sweep.directory.manifest.read_bytes() == before
 
 
 @pytest.mark.parametrize("asset", ["shards", "rollouts"])

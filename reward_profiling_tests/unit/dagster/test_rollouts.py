@@ -7,6 +7,7 @@ import dagster as dg
 from reward_profiling.launch.ledger import read_ledger
 from reward_profiling.scheduler.protocol import JobSpec, JobState
 from reward_profiling.sweep.layout import ShardDir
+from reward_profiling_tests.sweeps import append, failure
 from reward_profiling_tests.unit.dagster.location import (
     Location,
     MemoryLauncher,
@@ -33,7 +34,6 @@ def test_each_complete_shard_is_materialized_with_its_counts(location: Location)
     assert values["job_ids"] == "1"
     assert values["simulated"] is False
     assert values["rollouts"] == str(location.sweep.directory.shard(0).rollouts)
-    assert len({each.tags["dagster/data_version"] for each in made.values()}) == 3
     (check,) = events(result, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     assert check.passed
 
@@ -178,3 +178,41 @@ def test_progress_is_observed(location: Location) -> None:
     observed = [each.asset_observation for each in events(result, dg.DagsterEventType.ASSET_OBSERVATION)]
     assert observed[0].description == "0 of 4 rollouts done; submitting what is outstanding"
     assert ShardDir(Path(observed[0].metadata["rollouts"].value).parent) == location.sweep.directory.shard(0)
+
+
+def test_a_shard_is_reported_when_it_is_complete_and_not_only_at_the_end(location: Location) -> None:
+    location.prepare()
+
+    def work(spec: JobSpec) -> JobState:
+        return collect(100 if spec.directory.name == "shard_002" else 1)(spec)
+
+    location.scheduler.work = work
+    result = location.materialize("tiny/rollouts", shards=[0, 1, 2])
+    assert result.success
+    order = [each.materialization.partition for each in events(result, dg.DagsterEventType.ASSET_MATERIALIZATION)]
+    assert order[0] == "shard_002"
+    assert sorted(order[1:]) == ["shard_000", "shard_001", "shard_002"]
+
+
+def test_what_depends_on_rollouts_is_materialized_in_the_same_run(location: Location) -> None:
+    location.prepare()
+    result = location.materialize("tiny/rollouts", "tiny/profiles", shards=[0, 1, 2])
+    assert result.success
+    found = (each.materialization for each in events(result, dg.DagsterEventType.ASSET_MATERIALIZATION))
+    made = {each.asset_key.path[-1]: each for each in found}
+    assert set(made) == {"rollouts", "profiles"}
+    assert "dagster/input_data_version/tiny/rollouts" in (made["profiles"].tags or {})
+
+
+def test_the_data_version_changes_with_the_rollouts_only(location: Location) -> None:
+    location.prepare()
+
+    def version() -> str:
+        result = location.materialize("tiny/rollouts", shards=[0])
+        (made,) = events(result, dg.DagsterEventType.ASSET_MATERIALIZATION)
+        return str(made.materialization.tags["dagster/data_version"])
+
+    first = version()
+    assert version() == first
+    append(location.sweep.directory.shard(0).failures, failure((0, 0)))
+    assert version() != first
