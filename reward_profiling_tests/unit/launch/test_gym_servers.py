@@ -92,7 +92,7 @@ def other_gym(plan: Plan) -> Iterator[int]:
             stdout=stream,
             stderr=stream,
         )
-    wait_for(lambda: "All 2 / 2 servers ready" in log.read_text(), log.read_text)
+    wait_for(lambda: "servers ready!" in log.read_text(), log.read_text)
     yield port
     other.kill()
     other.wait()

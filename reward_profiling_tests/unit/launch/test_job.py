@@ -143,6 +143,19 @@ def test_a_collector_that_hangs_is_stopped(start: Any) -> None:
     assert record.after is not None and record.after.succeeded == 3
 
 
+def test_a_suspended_job_is_not_a_stalled_one(start: Any) -> None:
+    job = start(environment=SLOW, patience=replace(PATIENCE, stall=2))
+    job.wait_for_rows()
+    collector = job.part("collector")
+    os.kill(collector, signal.SIGSTOP)
+    time.sleep(0.6)  # the watchdog has seen the last row
+    os.kill(job.process.pid, signal.SIGSTOP)
+    time.sleep(3.5)
+    os.kill(job.process.pid, signal.SIGCONT)
+    os.kill(collector, signal.SIGCONT)
+    assert job.wait().reason is Reason.COMPLETE
+
+
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGTERM, Reason.TERMINATED), (signal.SIGUSR1, Reason.WALLTIME)])
 def test_a_job_that_is_told_to_end(plan: Plan, start: Any, number: signal.Signals, reason: Reason) -> None:
     job = start(environment=SLOW)
