@@ -117,9 +117,12 @@ def test_servers_that_ignore_their_goodbye_are_killed_with_all_they_started(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gym_servers, "GYM_SERVERS", replace(GYM_SERVERS, grace=0.5))
-    program = tmp_path / "stubborn_gym.py"
+    program, child = tmp_path / "stubborn_gym.py", tmp_path / "child"
+    in_a_group_of_its_own = f"import os, time; os.setpgid(0, 0); open({str(child)!r}, 'w').write(str(os.getpid()))"
     stubborn = "import signal, subprocess, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    child = "subprocess.Popen([sys.executable, '-c', 'import os, time; os.setpgid(0, 0); time.sleep(60)'])\n"
-    program.write_text(stubborn + child + OLD_GYM)
+    start_child = f"subprocess.Popen([sys.executable, '-c', {in_a_group_of_its_own + '; time.sleep(60)'!r}])\n"
+    program.write_text(stubborn + start_child + OLD_GYM)
     _, session, codes = _serve_once(_options(plan, (sys.executable, str(program))), [free_port()])
     assert gone(session) and codes == {"gym-servers": 137}
+    left = Path("/proc") / child.read_text() / "stat"
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"
