@@ -5,7 +5,7 @@ group, by NumPy's pairwise summation, and takes deviations in a second pass; so 
 of one size. Sums in another order would tell a constant column from one with a tiny spread differently than Gym does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,8 @@ class ColumnStatistics:
 
 
 def group_statistics(table: NumberTable, groups: Groups) -> dict[str, ColumnStatistics]:
-    """Statistics of every column of `table` in every group, with Gym's rule for groups without a std."""
-    plain = {name: _column(values, groups) for name, values in table.columns.items()}
-    return _with_zero_std(plain, groups)
+    """Statistics of every column of `table` in every group."""
+    return {name: _column(values, groups) for name, values in table.columns.items()}
 
 
 def _column(values: Values, groups: Groups) -> ColumnStatistics:
@@ -71,7 +70,9 @@ def _mean_and_std(floats: Floats, count: NDArray[np.int64]) -> tuple[Floats, Flo
         mean = (np.where(gaps, 0.0, floats).sum(axis=1) + 0.0) / count
         squares = (mean[:, np.newaxis] - floats) ** 2
         variance = np.where(gaps, 0.0, squares).sum(axis=1) / (count - 1)
-        return mean, np.where(count > 1, np.sqrt(variance), np.nan)
+        # Gym writes 0.0 for columns without a gap where no column has a std: that is, in groups of one rollout.
+        alone = np.where(count == floats.shape[1], 0.0, np.nan)
+        return mean, np.where(count > 1, np.sqrt(variance), alone)
 
 
 def _median(floats: Floats, count: NDArray[np.int64]) -> Floats:
@@ -79,21 +80,3 @@ def _median(floats: Floats, count: NDArray[np.int64]) -> Floats:
     lower = np.take_along_axis(ordered, np.maximum(count - 1, 0)[:, np.newaxis] // 2, axis=1)[:, 0]
     upper = np.take_along_axis(ordered, count[:, np.newaxis] // 2, axis=1)[:, 0]
     return np.where(lower == upper, lower, (lower + upper) / 2) + 0.0  # never minus zero
-
-
-def _with_zero_std(plain: Mapping[str, ColumnStatistics], groups: Groups) -> dict[str, ColumnStatistics]:
-    """Where no column of a group has two values, columns without a gap in it have the std 0.0."""
-    if not plain:
-        return {}
-    none_has_two = np.max([column.count for column in plain.values()], axis=0) < 2
-    return {
-        name: ColumnStatistics(
-            column.count,
-            column.mean,
-            column.max,
-            column.min,
-            column.median,
-            np.where(none_has_two & (column.count == groups.sizes), 0.0, column.std),
-        )
-        for name, column in plain.items()
-    }
