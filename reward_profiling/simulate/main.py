@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _env_start(arguments: Sequence[str]) -> int:
     flags, settings = _parse(_env_start_parser(), arguments)
     roots = [*(flags.search_dir or []), *os.environ.get("NEMO_GYM_EXTRA_ROOTS", "").split(os.pathsep)]
-    paths = flags.config or settings.pop("config_paths", None) or []
+    given = [overrides.path_text("--config", path) for path in flags.config or []]
+    paths = given or settings.pop("config_paths", None) or []
     configs = config.load(paths, settings, config.Surroundings(tuple(filter(None, roots)), os.environ))
     steered = steering.resolve({}, os.environ, configs.get("simulate") or {})
     return head.serve(configs, head.address(configs.get("head_server") or {}), steered)

@@ -216,6 +216,12 @@ def test_a_missing_variable_is_named_and_its_value_never_shown(plan: Plan, start
     assert second.reason is Reason.GYM_NOT_READY and "s3cr3t-value" not in second.message
 
 
+def test_a_sweep_in_a_folder_with_an_odd_name(tmp_path: Path) -> None:
+    odd = one_shard(tmp_path / "a b=ü, {c}")
+    assert RunningJob(odd, jobs.settings()).wait().reason is Reason.COMPLETE
+    assert _every_key_once(odd)
+
+
 def test_a_damaged_sweep_is_refused(plan: Plan, start: Any) -> None:
     shard = plan.sweep.shard(0)
     shard.work_list.write_bytes(shard.work_list.read_bytes()[:-100])
