@@ -20,7 +20,6 @@ from reward_profiling.errors import IncompleteError, LaunchError
 from reward_profiling.launch.gym_command import SIMULATED
 from reward_profiling.launch.gym_command import VARIABLE as GYM_VARIABLE
 from reward_profiling.manifest.load import load_manifest
-from reward_profiling.profile.sweep_profile import summary_path
 from reward_profiling.sweep.layout import SweepDir, shard_name
 
 _MANIFEST = Path("manifests/demo.yaml")
@@ -57,8 +56,9 @@ def demo(gym: Gym = None) -> None:
     note("profiling it, and refreshing the catalog over all sweeps")
     _materialize(["--select", "profiles"], environ, log)
     sweeps = Path(os.environ.get(_SWEEPS_VARIABLE) or "sweeps").absolute()
-    show_summary(nickname, pl.read_parquet(summary_path(SweepDir(sweeps / nickname))))
-    note(f"profiles: {sweeps / nickname / 'profiles'}\ncatalog:  {sweeps / 'catalog.duckdb'}")
+    profiles = SweepDir(sweeps / nickname).profiles
+    show_summary(nickname, pl.read_parquet(profiles / "summary.parquet"))
+    note(f"profiles: {profiles}\ncatalog:  {sweeps / 'catalog.duckdb'}")
     note(f"to see it in Dagster: make ui{' GYM=simulated' if gym == SIMULATED else ''}, then http://127.0.0.1:3000")
 
 

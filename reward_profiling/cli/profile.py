@@ -11,8 +11,6 @@ import typer
 from reward_profiling.cli.options import Json
 from reward_profiling.cli.output import note, out, print_json, table
 from reward_profiling.errors import BadInputError
-from reward_profiling.profile.gym_profile import profile_files
-from reward_profiling.profile.refresh import refresh
 from reward_profiling.sweep.layout import SweepDir
 
 
@@ -43,6 +41,9 @@ def profile(
 
 
 def _sweep(sweep: SweepDir, *, json: bool) -> None:
+    # Imported here: statistics take a second to load, which no other command should wait for.
+    from reward_profiling.profile.refresh import refresh
+
     made = refresh(sweep, os.environ)
     if json:
         print_json(
@@ -91,6 +92,8 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _files(inputs: Path, rollouts: Path, *, allow_partial: bool, json: bool) -> None:
+    from reward_profiling.profile.gym_profile import profile_files
+
     outcome = profile_files(inputs, rollouts, allow_partial=allow_partial)
     counts, files = outcome.completion, outcome.files
     written = {"groups": str(files.groups), "agents": str(files.agents), "repeats": str(files.repeats)}
