@@ -92,10 +92,12 @@ def other_gym(plan: Plan) -> Iterator[int]:
             stdout=stream,
             stderr=stream,
         )
-    wait_for(lambda: "servers ready!" in log.read_text(), log.read_text)
-    yield port
-    other.kill()
-    other.wait()
+    try:
+        wait_for(lambda: "servers ready!" in log.read_text(), log.read_text)
+        yield port
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_another_gym_on_the_head_port_is_not_taken_for_ours(plan: Plan, other_gym: int) -> None:
