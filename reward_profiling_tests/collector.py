@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,19 @@ from reward_profiling_tests.parts import REPOSITORY
 STAND_IN = (sys.executable, "-m", "reward_profiling.simulate")
 DEMO = REPOSITORY / "manifests" / "demo"
 DEMO_CONFIGS = tuple(sorted((DEMO / "configs").glob("*.yaml")))
+NO_POLICY = ("--model-url", "http://127.0.0.1:9/v1", "--model", "none", "--model-api-key", "none")
+"""For the stand-in, which asks no policy, though configs refer to one."""
+
 Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Collector:
-    """How to call a Gym whose head server listens on `port`; `failing` are extra arguments that make rollouts fail."""
+    """How to call a Gym whose head server listens on `port`."""
 
     argv: tuple[str, ...]
     port: int
     directory: Path
-    environ: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, output: Path, *arguments: str, routed: bool = True) -> list[str]:
         """The call that a job makes."""
@@ -48,16 +50,12 @@ class Collector:
     def collect(self, output: Path, *arguments: str, routed: bool = True) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         command = self.command(output, *arguments, routed=routed)
-        return subprocess.run(command, capture_output=True, text=True, env=self._environ, timeout=120, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     def start(self, output: Path, *arguments: str) -> subprocess.Popen[bytes]:
         """Start it, to be killed by the test."""
         command = self.command(output, *arguments)
-        return subprocess.Popen(command, env=self._environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    @property
-    def _environ(self) -> dict[str, str]:
-        return {**os.environ, **self.environ}
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.gym_env import GymInstallation
-from reward_profiling_tests.collector import DEMO_CONFIGS, STAND_IN, Collector, read_rows, running
+from reward_profiling_tests.collector import DEMO_CONFIGS, NO_POLICY, STAND_IN, Collector, read_rows, running
 from reward_profiling_tests.collector_contract import VERIFIER_KEYS, CollectorContract, Resumed, interrupted_shard
 
 pytestmark = pytest.mark.gym
@@ -25,8 +25,7 @@ class TestGym(CollectorContract):
         """The same keys, in rows of the same shape, with the same stamps."""
         output = tmp_path / "rollouts.jsonl"
         interrupted_shard(output)
-        policy = ("--model-url", "http://127.0.0.1:9/v1", "--model", "none", "--model-api-key", "none")
-        with running(STAND_IN, DEMO_CONFIGS, tmp_path / "env", *policy) as stand_in:
+        with running(STAND_IN, DEMO_CONFIGS, tmp_path / "env", *NO_POLICY) as stand_in:
             assert stand_in.collect(output).returncode == 0
         ours = sorted(read_rows(output)[1:], key=_key)
         for our_row, their_row in zip(ours, sorted(resumed.collected, key=_key), strict=True):

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from reward_profiling.simulate.main import main
-from reward_profiling_tests.collector import DEMO_CONFIGS, STAND_IN, Collector, running
+from reward_profiling_tests.collector import DEMO_CONFIGS, NO_POLICY, STAND_IN, Collector, running
 from reward_profiling_tests.collector_contract import Failing
-
-POLICY = ("--model-url", "http://127.0.0.1:9/v1", "--model", "none", "--model-api-key", "none")
 
 
 @pytest.fixture(scope="session")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    with running(STAND_IN, DEMO_CONFIGS, tmp_path_factory.mktemp("stand_in"), *POLICY) as started:
+    with running(STAND_IN, DEMO_CONFIGS, tmp_path_factory.mktemp("stand_in"), *NO_POLICY) as started:
         yield started
 
 

@@ -141,8 +141,9 @@ def test_terminal_failures_are_never_tried_again(collect: Collect, output: Path)
     assert collect(output, "+require_complete=true") == 1
 
 
-def test_masked_rollouts_are_done(collect: Collect, output: Path) -> None:
-    assert collect(output, "++simulate.masked_rate=0.25") == 0
+def test_masked_rollouts_are_done(collect: Collect, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REWARD_PROFILING_SIMULATE_MASKED_RATE", "0.25")
+    assert collect(output) == 0
     masked = [row for row in read_rows(output) if row["mask_sample"]]
     assert 3 <= len(masked) <= 18
     assert all(row["failure_kind"] for row in masked)
@@ -182,6 +183,7 @@ def test_without_work_list_and_output_it_starts_over_from_the_input(collect: Col
     first, second = (json.dumps(row) for row in demo_rows("geography", 2))
     source.write_text(f"{first}\n{second}\n\n{first}\n")
     output.parent.mkdir()
+    output.write_text('{"_ng_task_index": 0, "_ng_rollout_index": 0}\n')
     beside(output, "failures").write_text('{"_ng_task_index": 0, "_ng_rollout_index": 0}\n' * 3)
     command = ["++input_jsonl_fpath=" + str(source), "--num-repeats", "2"]
     assert collect(output, *command) == 0

@@ -9,17 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from reward_profiling.simulate.config import environment_servers, servers
+from reward_profiling.simulate.config import Surroundings, environment_servers, load, servers
 from reward_profiling.simulate.head import Address, Plan, ask
 from reward_profiling.simulate.main import main
-from reward_profiling_tests.collector import DEMO, DEMO_CONFIGS, STAND_IN, Collector, free_port, running, status
-from reward_profiling_tests.unit.simulate.conftest import POLICY
+from reward_profiling_tests.collector import (
+    DEMO,
+    DEMO_CONFIGS,
+    NO_POLICY,
+    STAND_IN,
+    Collector,
+    demo_rows,
+    free_port,
+    read_rows,
+    running,
+    status,
+    write_work_list,
+)
 
 DEMO_ARGUMENTS = [argument for config in DEMO_CONFIGS for argument in ("--config", str(config))]
 
 
 def start(port: int, *arguments: str) -> subprocess.Popen[str]:
-    command = [*STAND_IN, "env", "start", f"++head_server.port={port}", *POLICY, *DEMO_ARGUMENTS, *arguments]
+    command = [*STAND_IN, "env", "start", f"++head_server.port={port}", *NO_POLICY, *DEMO_ARGUMENTS, *arguments]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -75,7 +86,7 @@ def test_it_lists_what_the_configs_declare(collector: Collector) -> None:
 
 
 def test_a_port_that_is_taken_is_refused(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
-    assert main(["env", "start", f"++head_server.port={collector.port}", *POLICY, *DEMO_ARGUMENTS]) == 1
+    assert main(["env", "start", f"++head_server.port={collector.port}", *NO_POLICY, *DEMO_ARGUMENTS]) == 1
     assert f"127.0.0.1:{collector.port}" in caplog.text
 
 
@@ -90,26 +101,43 @@ def test_configs_that_real_servers_would_not_start_with_are_refused(
     for arguments, words in (
         (["--config", "resources_servers/nothing.yaml"], "no such config"),
         ([], "declare no server"),
-        ([*geography, *POLICY], "no server is named 'policy_model'"),
+        ([*geography, *NO_POLICY], "no server is named 'policy_model'"),
         ([*geography, *policy], "nothing defines ${policy_base_url}"),
-        ([*geography, *policy, *POLICY, key], "nothing defines ${oc.env:LAB_TEST_NO_SUCH_KEY}"),
+        ([*geography, *policy, *NO_POLICY, key], "nothing defines ${oc.env:LAB_TEST_NO_SUCH_KEY}"),
         (["--config", "broken.yaml"], "broken.yaml: no YAML"),
         (["--config", "circle.yaml"], "includes itself"),
-        ([*geography, *policy, *POLICY, "++head_server.port=many"], "head_server: no address: 127.0.0.1:many"),
+        ([*geography, *policy, *NO_POLICY, "++head_server.port=many"], "head_server: no address: 127.0.0.1:many"),
     ):
         assert words in refused(caplog, *arguments)
 
 
-def test_included_configs_are_found_in_the_roots_and_give_way_to_the_including_one(
+def test_included_configs_are_found_in_the_roots_and_faults_in_configs_reach_the_collector(
     caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = tmp_path / "sweep_config.yaml"
-    sweep.write_text("config_paths: [configs/geography.yaml, configs/policy_model.yaml]\nsimulate: {seed: 4}\n")
-    assert "no such config" in refused(caplog, "--config", str(sweep), *POLICY)
+    sweep.write_text("config_paths: [configs/geography.yaml, configs/policy_model.yaml]\nsimulate: {masked_rate: 1}\n")
+    assert "no such config" in refused(caplog, "--config", str(sweep), *NO_POLICY)
     monkeypatch.setenv("NEMO_GYM_EXTRA_ROOTS", str(DEMO))
-    with running(STAND_IN, [sweep], tmp_path / "run", *POLICY) as collector:
+    with running(STAND_IN, [sweep], tmp_path / "run", *NO_POLICY) as collector:
         plan = ask(Address(port=collector.port))
-    assert plan == Plan({"geography_agent": "geography_environment_server"}, {"seed": 4})
+        output = tmp_path / "shard" / "rollouts.jsonl"
+        write_work_list(output, demo_rows("geography", 1), 2)
+        assert collector.collect(output).returncode == 0
+    assert plan == Plan({"geography_agent": "geography_environment_server"}, {"masked_rate": 1})
+    assert [row["mask_sample"] for row in read_rows(output)] == [True, True]
+
+
+def test_configs_are_merged_as_gym_merges_them(tmp_path: Path) -> None:
+    """An included config gives way to the including one, an earlier to a later one, all to the overrides."""
+    server = "s: {resources_servers: {p: {a: %d, b: %d, c: %d, d: %d}}}\n"
+    (tmp_path / "included.yaml").write_text(server % (1, 1, 1, 1))
+    including = "config_paths: [included.yaml]\ns: {resources_servers: {p: {b: 2, c: 2, d: 2}}}\n"
+    (tmp_path / "including.yaml").write_text(including)
+    (tmp_path / "later.yaml").write_text("s: {resources_servers: {p: {c: 3, d: 3}}}\n")
+    found = load(
+        ["including.yaml", "later.yaml"], {"s.resources_servers.p.d": 4}, Surroundings((str(tmp_path),), environ={})
+    )
+    assert found["s"]["resources_servers"]["p"] == {"a": 1, "b": 2, "c": 3, "d": 4}
 
 
 @pytest.mark.parametrize(
