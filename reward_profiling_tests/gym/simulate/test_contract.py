@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab.gym_env import GymInstallation
+from reward_profiling.simulate.main import MIRRORED_VERSION
 from reward_profiling_tests.collector import DEMO_CONFIGS, NO_POLICY, STAND_IN, Collector, read_rows, running
 from reward_profiling_tests.collector_contract import VERIFIER_KEYS, CollectorContract, Resumed, interrupted_shard
 
@@ -37,9 +38,8 @@ class TestGym(CollectorContract):
 
 def test_the_job_asks_both_for_their_options_in_the_same_way(gym: GymInstallation, collector: Collector) -> None:
     """`eval run --help` names the flags that a job uses, `--version --json` the release."""
-    for argv in (collector.argv, STAND_IN):
-        stated = json.loads(_output(argv, "--version", "--json"))["nemo_gym"]
-        assert stated == gym.version
+    for argv, version in ((collector.argv, gym.version), (STAND_IN, MIRRORED_VERSION)):
+        assert json.loads(_output(argv, "--version", "--json"))["nemo_gym"] == version
         usage = _output(argv, "eval", "run", "--help")
         assert all(flag in usage for flag in ("--no-serve", "--resume", "--concurrency", "--disable-aggregation"))
 

@@ -1,12 +1,13 @@
 """The demo's datasets: every row names a declared agent and holds an answer that its verifier would accept."""
 
+import itertools
 import json
 import re
 
 import pytest
 
 from reward_profiling.simulate.config import Surroundings, load, servers
-from reward_profiling_tests.collector import DEMO, DEMO_CONFIGS, demo_rows
+from reward_profiling_tests.collector import DEMO_CONFIGS, demo_rows
 
 LABELS = ("geography", "arithmetic", "scheduling")
 
@@ -49,9 +50,7 @@ def test_scheduling_shows_a_calendar_that_keeps_every_wish() -> None:
         conversation = row["responses_create_params"]["input"]
         events = json.loads(conversation[-2]["content"])
         spans = [(_minute(event["start_time"]), event["duration"]) for event in events]
-        assert all(
-            start + minutes <= following for (start, minutes), (following, _) in zip(spans, spans[1:], strict=False)
-        )
+        assert all(start + minutes <= following for (start, minutes), (following, _) in itertools.pairwise(spans))
         wishes = re.findall(r"(after|before|between) ([\d:]+)(?: and ([\d:]+))?\.", _asked(conversation))
         assert len(wishes) == len(events) == len(row["exp_cal_state"])
         for (start, minutes), (kind, first, second) in zip(spans, wishes, strict=True):
