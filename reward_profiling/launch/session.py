@@ -44,22 +44,24 @@ def open_session(
     sweep: SweepDir,
     *,
     environ: Mapping[str, str],
-    scheduler: SchedulerKind | None = None,
+    scheduler: SchedulerKind | Scheduler | None = None,
     gym: str | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Session:
     """Resolve what running the materialized `sweep` takes.
 
-    `scheduler` None takes Slurm where it is found; `gym` None takes the environment's, else `gym` from PATH;
-    `overrides` are settings from the command line by dotted name. Raises a `BadInputError` for whatever is missing.
+    `scheduler` None takes Slurm where it is found, which costs a question; one that was found for a sweep beside this
+    one serves as it is. `gym` None takes the environment's, else `gym` from PATH; `overrides` are settings from the
+    command line by dotted name. Raises a `BadInputError` for whatever is missing.
     """
     plan = load_plan(sweep, environ)
     loaded = load_manifest(sweep.manifest, environ=environ, overrides=overrides)
     settings = job_settings(loaded, environ=environ, gym=gym)
     settings.refuse_unset(environ)
-    found = local_or_slurm(sweep.path.parent, scheduler)
+    if scheduler is None or isinstance(scheduler, str):
+        scheduler = local_or_slurm(sweep.path.parent, scheduler)
     agree_on_meaning(plan, _meaning(loaded, settings))
-    return Session(plan, _launcher(plan, settings, found, environ), settings)
+    return Session(plan, _launcher(plan, settings, scheduler, environ), settings)
 
 
 def job_settings(loaded: LoadedManifest, *, environ: Mapping[str, str], gym: str | None = None) -> JobSettings:

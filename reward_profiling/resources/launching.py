@@ -11,6 +11,7 @@ import dagster as dg
 
 from reward_profiling.errors import LaunchError
 from reward_profiling.launch.session import Session, open_session
+from reward_profiling.scheduler.protocol import Scheduler
 from reward_profiling.sweep.layout import SweepDir
 
 SCHEDULER_VARIABLE = "REWARD_PROFILING_SCHEDULER"
@@ -37,9 +38,12 @@ class SweepLauncher(dg.ConfigurableResource):  # type: ignore[type-arg]
         """The resource that the variables of `environ` ask for; empty ones count as unset."""
         return cls(scheduler=environ.get(SCHEDULER_VARIABLE) or "auto", gym=environ.get(GYM_VARIABLE) or None)
 
-    def open(self, sweep: SweepDir) -> Session:
-        """The session of a materialized sweep; raises `RewardProfilingError` when it cannot run."""
-        return open_session(sweep, environ=os.environ, scheduler=self._kind(), gym=self.gym)
+    def open(self, sweep: SweepDir, scheduler: Scheduler | None = None) -> Session:
+        """The session of a materialized sweep; raises `RewardProfilingError` when it cannot run.
+
+        Looking for a scheduler asks it a question; one that was found for another sweep of the location saves it.
+        """
+        return open_session(sweep, environ=os.environ, scheduler=scheduler or self._kind(), gym=self.gym)
 
     def poll(self, session: Session) -> float:
         """Seconds between two looks at the jobs of `session`."""

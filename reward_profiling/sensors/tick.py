@@ -1,7 +1,7 @@
 """One tick of the sensor: look at shards one after the other, act on what is seen, and collect what Dagster is told.
 
-Promise: the scheduler is asked once, and before any file is read; nothing is submitted here. An error is noted with its
-sweep and passed over.
+Promise: the scheduler is asked once for all jobs, before any shard's files are read; nothing is submitted here. An error
+is noted with its sweep and passed over.
 """
 
 import time
@@ -19,7 +19,7 @@ from reward_profiling.launch.decide import Action, Adopt, Close, Finish, ShardSt
 from reward_profiling.launch.session import Session
 from reward_profiling.launch.watch import ask_queue, job_name, observe
 from reward_profiling.resources.launching import SweepLauncher
-from reward_profiling.scheduler.protocol import Job
+from reward_profiling.scheduler.protocol import Job, Scheduler
 from reward_profiling.sensors.cursor import Shard
 from reward_profiling.sweep.completeness import Plan
 
@@ -41,15 +41,15 @@ class Tick:
     events: list[Event] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
+    _scheduler: Scheduler | None = None
     _jobs: tuple[Job, ...] | None = None
-    _asked: bool = False
 
     def take(self, shards: Sequence[Shard]) -> Shard | None:
         """Look at the shards until time is up; returns the first that was not reached."""
         for nickname, group in groupby(shards, lambda shard: shard[0].nickname):
             members = list(group)
             try:
-                session = self.launcher.open(members[0][0].directory)
+                session = self._open(members[0][0])
             except RewardProfilingError as error:
                 self.notes.append(f"{nickname}: {error}")
                 continue
@@ -63,7 +63,7 @@ class Tick:
         return None
 
     def _take(self, sweep: Sweep, number: int, session: Session) -> None:
-        state, action = settle(session.plan, number, session.launcher, self._queue(session.launcher))
+        state, action = settle(session.plan, number, session.launcher, self._jobs)
         key = sweep.key("rollouts")
         if isinstance(action, Submit):
             self.attempts.setdefault(sweep.nickname, {})[number] = state.ledger.last_number + 1
@@ -74,10 +74,11 @@ class Tick:
             self.events.append(rollout_events.observation(key, session.plan, state, action))
         self.notes.append(f"{sweep.nickname} {state.status.shard}: {rollout_events.words(action)}")
 
-    def _queue(self, launcher: Launcher) -> tuple[Job, ...] | None:
-        if not self._asked:
-            self._jobs, self._asked = ask_queue(launcher), True
-        return self._jobs
+    def _open(self, sweep: Sweep) -> Session:
+        session = self.launcher.open(sweep.directory, self._scheduler)
+        if self._scheduler is None:
+            self._scheduler, self._jobs = session.launcher.scheduler, ask_queue(session.launcher)
+        return session
 
 
 def settle(plan: Plan, number: int, launcher: Launcher, jobs: tuple[Job, ...] | None) -> tuple[ShardState, Action]:

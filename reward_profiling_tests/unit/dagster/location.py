@@ -17,7 +17,7 @@ from reward_profiling.launch.decide import Budget
 from reward_profiling.launch.session import Session
 from reward_profiling.launch.watch import job_name
 from reward_profiling.resources.launching import SweepLauncher
-from reward_profiling.scheduler.protocol import Job, JobSpec, JobState
+from reward_profiling.scheduler.protocol import Job, JobSpec, JobState, Scheduler
 from reward_profiling.sweep.completeness import load_plan, outstanding
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
 from reward_profiling.sweep.materialize import materialize
@@ -94,7 +94,7 @@ class MemoryLauncher(SweepLauncher):
     location: str
     poll_seconds: float | None = 0.0
 
-    def open(self, sweep: SweepDir) -> Session:
+    def open(self, sweep: SweepDir, scheduler: Scheduler | None = None) -> Session:
         plan = load_plan(sweep, {})
         clock = itertools.count(1_000)
 
@@ -102,9 +102,11 @@ class MemoryLauncher(SweepLauncher):
             name = job_name(sweep, shard_number(shard.name) or 0)
             return JobSpec(name, shard.job_script, shard.path, shard.path / "job.log")
 
-        launcher = Launcher(
-            _LOCATIONS[self.location].scheduler, prepare, Budget(attempts=6, fruitless=2), lambda: float(next(clock))
-        )
+        location = _LOCATIONS[self.location]
+        # As with a real cluster, looking for the scheduler costs a question.
+        location.scheduler.questions += scheduler is None
+        found = scheduler or location.scheduler
+        launcher = Launcher(found, prepare, Budget(attempts=6, fruitless=2), lambda: float(next(clock)))
         return Session(plan=plan, launcher=launcher, settings=cast(Any, None))
 
 

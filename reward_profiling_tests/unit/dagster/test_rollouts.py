@@ -41,8 +41,8 @@ def test_each_complete_shard_is_materialized_with_its_counts(location: Location)
 def test_one_question_per_look_serves_all_shards(location: Location) -> None:
     location.prepare()
     location.materialize("tiny/rollouts", shards=[0, 1, 2])
-    # Three looks (submit, close, finish), and one question by each of the three submissions.
-    assert location.scheduler.questions == 3 + 3
+    # One finds the scheduler, three are looks (submit, close, finish), and each of three submissions asks once more.
+    assert location.scheduler.questions == 1 + 3 + 3
 
 
 def test_a_failed_run_names_the_incomplete_partitions_and_keeps_the_others(location: Location) -> None:

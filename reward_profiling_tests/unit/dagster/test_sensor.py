@@ -212,17 +212,17 @@ def test_nothing_follows_from_a_scheduler_that_does_not_answer(location: Locatio
 
 
 def test_one_question_serves_all_sweeps_and_an_error_of_one_does_not_stop_the_others(location: Location) -> None:
-    for nickname in ("broken", "other"):
+    for nickname in ("broken", "other", "third"):
         write_manifest(location.root / "manifests", nickname)
     location.prepare()
-    for nickname in ("broken", "other", "tiny"):
+    for nickname in ("broken", "other", "third", "tiny"):
         start_and_die(location, [0, 1], nickname)
     end_jobs(location, JobState.FAILED)
     (location.root / "sweeps" / "broken" / "tasks.parquet").unlink()
     asked = location.scheduler.questions
     result = tick(location)
-    assert location.scheduler.questions == asked + 1
-    assert {sweep for sweep, *_ in requested(result)} == {"other", "tiny"}
+    assert location.scheduler.questions == asked + 2  # one that finds the scheduler, and one for all jobs
+    assert {sweep for sweep, *_ in requested(result)} == {"other", "third", "tiny"}
 
 
 def test_an_error_is_shown_when_there_is_nothing_to_request(location: Location) -> None:
