@@ -10,12 +10,12 @@ from typing import Literal, cast
 import dagster as dg
 
 from reward_profiling.errors import LaunchError
+from reward_profiling.launch.gym_command import VARIABLE as GYM_VARIABLE
 from reward_profiling.launch.session import Session, open_session
 from reward_profiling.scheduler.protocol import Scheduler
 from reward_profiling.sweep.layout import SweepDir
 
 SCHEDULER_VARIABLE = "REWARD_PROFILING_SCHEDULER"
-GYM_VARIABLE = "REWARD_PROFILING_GYM"
 
 _POLL_SECONDS = {"slurm": 10.0, "local": 1.0}
 

@@ -1,7 +1,7 @@
 """One tick of the sensor: look at shards one after the other, act on what is seen, and collect what Dagster is told.
 
-Promise: the scheduler is asked once for all jobs, before any shard's files are read; nothing is submitted here. An error
-is noted with its sweep and passed over.
+Promise: the scheduler is asked once for all jobs, before any shard's files are read; nothing is submitted here. An
+error is noted with its sweep and passed over.
 """
 
 import time
