@@ -26,7 +26,7 @@ gym: env ## NeMo Gym in a virtual environment of its own
 	$(BIN)/python -m lab.gym_env --dir $(GYM_VENV)
 
 demo-gym: gym ## the same sweep with the real NeMo Gym against a policy server of the lab
-	$(BIN)/reward-profiling demo --gym $(GYM_VENV)/bin/gym
+	$(BIN)/python -m lab.demo_gym
 
 test: env ## every lane; a lane whose part is missing skips and says what to install
 	$(BIN)/python -m pytest
