@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 GYM_VENV ?= .gym-venv
+PORT ?= 3000
 export DAGSTER_HOME ?= $(CURDIR)/.dagster
 
 .PHONY: env demo demo-gym gym test check bench ui
@@ -41,7 +42,7 @@ bench: env ## speed and memory as ratios, printed
 	$(BIN)/python -m reward_profiling_tests.bench
 
 ui: env $(DAGSTER_HOME)/dagster.yaml ## the Dagster UI of this checkout; GYM=simulated runs sweeps with the stand-in
-	REWARD_PROFILING_GYM=$(GYM) $(BIN)/dagster dev
+	REWARD_PROFILING_GYM="$(or $(GYM),$$REWARD_PROFILING_GYM)" $(BIN)/dagster dev --port $(PORT)
 
 $(DAGSTER_HOME)/dagster.yaml: dagster.yaml
 	@mkdir -p $(@D)
