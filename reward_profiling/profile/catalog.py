@@ -5,18 +5,19 @@ profilings of one sweep; it is replaced whole. Every row says which sweep it is 
 simulated.
 """
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 
-from reward_profiling.errors import StorageError, SweepError
+from reward_profiling.errors import SweepError
 from reward_profiling.files import atomic_path
 from reward_profiling.profile.environment_summary import SUMMARY_SCHEMA
+from reward_profiling.profile.new_database import new_database
 from reward_profiling.profile.stamped_parquet import read_stamped
 from reward_profiling.profile.statistic_keys import BLOCKS
 from reward_profiling.profile.sweep_profile import summary_path, table_path
@@ -76,14 +77,14 @@ def build_catalog(sweeps: Sequence[SweepDir], directory: Path) -> Catalog:
     schema = {**SUMMARY_SCHEMA, "sweep_path": pl.String()}
     environments = pl.concat([pl.DataFrame(schema=schema), *summaries])
     catalog = Catalog(environments, directory / "catalog.parquet", directory / "catalog.duckdb")
-    with atomic_path(catalog.database) as temporary, duckdb.connect(temporary) as connection:
+    with new_database(catalog.database) as connection:
         _fill(connection, "environments", environments)
         _fill(connection, "tasks", pl.DataFrame(schema=TASKS_SCHEMA))
         for sweep, summary in zip(sweeps, summaries, strict=True):
             for label in summary["label"]:
                 _append(connection, "tasks", _tasks(sweep, label, summary["profiled_at"][0]))
     with atomic_path(catalog.parquet) as temporary:
-        environments.write_parquet(temporary)
+        pq.write_table(environments.to_arrow(), temporary)
     return catalog
 
 
@@ -109,14 +110,6 @@ def _tasks(sweep: SweepDir, label: str, profiled_at: str) -> pl.DataFrame:
         pl.col(name).cast(kind) if name in table.columns else pl.lit(None, kind).alias(name)
         for name, kind in TASKS_SCHEMA.items()
     )
-
-
-@contextlib.contextmanager
-def _storage_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except duckdb.IOException as error:
-        raise StorageError(str(error), place=str(path), cure="free space on this file system and run again") from error
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:

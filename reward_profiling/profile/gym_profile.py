@@ -79,7 +79,7 @@ def profile_files(inputs: Path, rollouts: Path, *, allow_partial: bool) -> Profi
 
     by = ["task_index", "label"] if fanned_out else ["task_index"]
     table = NumberTable.from_records(measured["numbers"])
-    labels = group(measured, ["label"])
+    labels = group(measured.select(*KEY, "label"), ["label"])
     repeats = list(repeat_rows(table, labels))
     agents = agent_objects(table, labels, repeats, coverages)
     expected = work.group_by(by).agg(pl.len().alias("expected"))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from reward_profiling.errors import RolloutsError
 from reward_profiling.files import storage_error
@@ -41,7 +42,7 @@ class LabelSpool:
             for (label,), part in rollouts.group_by("label"):
                 folder = self._directory / self._folders[str(label)]
                 folder.mkdir(exist_ok=True)
-                part.select(*RECORD_COLUMNS).write_parquet(folder / f"{place}.parquet")
+                pq.write_table(part.select(*RECORD_COLUMNS).to_arrow(), folder / f"{place}.parquet")
         except OSError as error:
             raise storage_error(self._directory, error) from error
 

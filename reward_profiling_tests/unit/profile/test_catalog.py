@@ -9,38 +9,9 @@ import pytest
 
 from reward_profiling.errors import SweepError
 from reward_profiling.profile.catalog import TASKS_SCHEMA, Catalog, build_catalog, is_profiled
-from reward_profiling.profile.sweep_inputs import RECORD_COLUMNS, CollectedShard, Environment, Stamp
-from reward_profiling.profile.sweep_profile import profile_sweep, summary_path, table_path
+from reward_profiling.profile.sweep_profile import summary_path, table_path
 from reward_profiling.sweep.layout import SweepDir
-from reward_profiling.sweep.numbers import numeric_record
-from reward_profiling.sweep.status import Counts
-
-LABELS = ("alpha", "beta")
-
-
-def _sweep(directory: Path, nickname: str, rewards: list[float], moment: str = "2026-01-31T12:00:00Z") -> SweepDir:
-    """A profiled sweep of two environments with one task each; `rewards` are those of `alpha`, of two expected."""
-    sweep = SweepDir(directory / nickname)
-    tasks = pl.DataFrame(
-        {
-            "task_index": [0, 1],
-            "label": LABELS,
-            "source": ["s.jsonl", "s.jsonl"],
-            "source_row": [0, 1],
-            "content_hash": ["x", "y"],
-            "repeats": [2, 2],
-            "shard": [0, 0],
-        }
-    )
-    records = [(0, place, numeric_record({"reward": reward, "own": 1})) for place, reward in enumerate(rewards)]
-    counts = {
-        "alpha": Counts(expected=2, succeeded=len(rewards), outstanding=2 - len(rewards)),
-        "beta": Counts(expected=2, failed={"skipped": 2}),
-    }
-    shard = CollectedShard(counts, pl.DataFrame(records, schema=RECORD_COLUMNS, orient="row"), False)
-    stamp = Stamp(nickname, f"sha256:{nickname}", moment)
-    profile_sweep(sweep, [Environment(label, 1.0) for label in LABELS], tasks, [shard], stamp)
-    return sweep
+from reward_profiling_tests.unit.profile.sweeps import profiled_sweep
 
 
 def _ask(catalog: Catalog, question: str) -> list[tuple[object, ...]]:
@@ -48,8 +19,8 @@ def _ask(catalog: Catalog, question: str) -> list[tuple[object, ...]]:
         return connection.execute(question).fetchall()
 
 
-def test_the_catalog_has_a_row_per_environment_of_each_sweep(tmp_path: Path) -> None:
-    sweeps = [_sweep(tmp_path, "one", [1.0, 0.0]), _sweep(tmp_path, "two", [1.0])]
+def test_the_catalog_has_a_row_per_environment_of_eachprofiled_sweep(tmp_path: Path) -> None:
+    sweeps = [profiled_sweep(tmp_path, "one", [1.0, 0.0]), profiled_sweep(tmp_path, "two", [1.0])]
     catalog = build_catalog(sweeps, tmp_path)
     columns = ["nickname", "label", "complete", "mean_reward", "manifest_digest"]
     rows = [
@@ -66,7 +37,9 @@ def test_the_catalog_has_a_row_per_environment_of_each_sweep(tmp_path: Path) -> 
 
 
 def test_tasks_of_all_sweeps_can_be_asked_by_content(tmp_path: Path) -> None:
-    catalog = build_catalog([_sweep(tmp_path, "one", [1.0, 0.0]), _sweep(tmp_path, "two", [1.0])], tmp_path)
+    catalog = build_catalog(
+        [profiled_sweep(tmp_path, "one", [1.0, 0.0]), profiled_sweep(tmp_path, "two", [1.0])], tmp_path
+    )
     question = (
         """SELECT nickname, "mean/reward", num_rollouts, complete FROM tasks WHERE content_hash = 'x' ORDER BY 1"""
     )
@@ -78,7 +51,7 @@ def test_tasks_of_all_sweeps_can_be_asked_by_content(tmp_path: Path) -> None:
 def test_the_database_needs_nothing_else_and_opens_from_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweep = _sweep(tmp_path, "one", [1.0])
+    sweep = profiled_sweep(tmp_path, "one", [1.0])
     database = build_catalog([sweep], tmp_path / "catalog").database
     shutil.rmtree(sweep.path)
     (tmp_path / "elsewhere").mkdir()
@@ -90,7 +63,7 @@ def test_the_database_needs_nothing_else_and_opens_from_anywhere(
 
 
 def test_a_reader_of_the_old_catalog_is_not_disturbed_by_a_new_one(tmp_path: Path) -> None:
-    catalog = build_catalog([_sweep(tmp_path, "one", [1.0])], tmp_path)
+    catalog = build_catalog([profiled_sweep(tmp_path, "one", [1.0])], tmp_path)
     with duckdb.connect(catalog.database, read_only=True) as reader:
         build_catalog([], tmp_path)
         assert reader.execute("SELECT count(*) FROM environments").fetchone() == (2,)
@@ -98,9 +71,9 @@ def test_a_reader_of_the_old_catalog_is_not_disturbed_by_a_new_one(tmp_path: Pat
 
 
 def test_profiles_of_two_moments_are_not_mixed(tmp_path: Path) -> None:
-    sweep = _sweep(tmp_path, "one", [1.0])
+    sweep = profiled_sweep(tmp_path, "one", [1.0])
     old = table_path(sweep, "beta").read_bytes()
-    _sweep(tmp_path, "one", [1.0, 1.0], moment="2026-02-01T00:00:00Z")
+    profiled_sweep(tmp_path, "one", [1.0, 1.0], moment="2026-02-01T00:00:00Z")
     table_path(sweep, "beta").write_bytes(old)
     with pytest.raises(
         SweepError, match=r"beta\.parquet: the table was profiled at 2026-01-31.*profile the sweep again"
@@ -109,7 +82,7 @@ def test_profiles_of_two_moments_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_refused_and_the_old_catalog_stays(tmp_path: Path) -> None:
-    sweep = _sweep(tmp_path, "one", [1.0])
+    sweep = profiled_sweep(tmp_path, "one", [1.0])
     catalog = build_catalog([sweep], tmp_path)
     before = catalog.database.read_bytes(), catalog.parquet.read_bytes()
     table_path(sweep, "alpha").write_bytes(b"no parquet")
@@ -123,18 +96,18 @@ def test_what_cannot_be_read_is_refused_and_the_old_catalog_stays(tmp_path: Path
 
 
 def test_a_summary_of_another_version_is_refused(tmp_path: Path) -> None:
-    sweep = _sweep(tmp_path, "one", [1.0])
+    sweep = profiled_sweep(tmp_path, "one", [1.0])
     pl.DataFrame({"label": ["alpha"]}).write_parquet(summary_path(sweep))
     with pytest.raises(SweepError, match="the summary is of another version"):
         build_catalog([sweep], tmp_path)
 
 
 def test_two_sweeps_of_one_name_are_refused(tmp_path: Path) -> None:
-    sweeps = [_sweep(tmp_path / folder, "one", [1.0]) for folder in ("a", "b")]
+    sweeps = [profiled_sweep(tmp_path / folder, "one", [1.0]) for folder in ("a", "b")]
     with pytest.raises(SweepError, match="two sweeps are named one"):
         build_catalog(sweeps, tmp_path)
 
 
 def test_which_sweeps_are_profiled(tmp_path: Path) -> None:
-    assert is_profiled(_sweep(tmp_path, "one", [1.0]))
+    assert is_profiled(profiled_sweep(tmp_path, "one", [1.0]))
     assert not is_profiled(SweepDir(tmp_path / "two"))
