@@ -63,6 +63,21 @@ class ShardDir:
         return self.path / "attempts.jsonl"
 
     @property
+    def rejected(self) -> Path:
+        """What was taken out of the two files above, with the reason, one JSON line each."""
+        return self.path / "rejected.jsonl"
+
+    @property
+    def submit_lock(self) -> Path:
+        """Held while the ledger is changed and a job is submitted."""
+        return self.path / ".submit.lock"
+
+    @property
+    def collect_lock(self) -> Path:
+        """Held by the job that collects."""
+        return self.path / ".collect.lock"
+
+    @property
     def job_script(self) -> Path:
         """The rendered script of the latest attempt."""
         return self.path / "job.sh"
@@ -115,6 +130,26 @@ class SweepDir:
     @property
     def profiles(self) -> Path:
         return self.path / "profiles"
+
+    @property
+    def snapshots(self) -> Path:
+        """Earlier states of this sweep, one directory per moment."""
+        return self.path / "snapshots"
+
+    @property
+    def next(self) -> "SweepDir":
+        """Another layout of this sweep while it is built; nothing in it counts before the switch."""
+        return SweepDir(self.path / "next")
+
+    @property
+    def journal(self) -> Path:
+        """There while one layout takes the place of another."""
+        return self.path / "switch.json"
+
+    @property
+    def change_lock(self) -> Path:
+        """Held by the one process that changes tasks or layout."""
+        return self.path / ".change.lock"
 
     def shard(self, number: int) -> ShardDir:
         return ShardDir(self.shards / shard_name(number))
