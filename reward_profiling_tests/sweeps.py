@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from reward_profiling.sweep.completeness import Plan, load_plan
+from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.materialize import SweepRequest, materialize
 from reward_profiling.sweep.tasks import EntryPlan
@@ -45,7 +46,7 @@ def request(entries: Sequence[EntryPlan], num_shards: int = 2, nickname: str = "
         "manifest_digest": "sha256:0",
         "snapshot": f"nickname: {nickname}\n",
         "sweep_config": "config_paths: []\n",
-        "num_shards": num_shards,
+        "layout": Layout(num_shards=num_shards),
         "sample": "head",
         "seed": 0,
         "limit_per_entry": None,

@@ -34,6 +34,9 @@ def materialize(
     limit_per_entry: Annotated[
         int | None, typer.Option(min=1, help="Take at most this many rows of each entry.")
     ] = None,
+    shuffle: Annotated[
+        int | None, typer.Option(min=0, metavar="SEED", help="Shuffle the order of dispatch within each shard.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes that index the datasets.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a sweep that has no rollouts and no attempts.")
@@ -48,7 +51,8 @@ def materialize(
     json: Json = False,
 ) -> None:
     """Index the datasets, assign task indices, and write every shard's work list."""
-    loaded = load_manifest(manifest, overrides={"materialize.limit_per_entry": limit_per_entry})
+    given = {"materialize.limit_per_entry": limit_per_entry, "materialize.shuffle": shuffle}
+    loaded = load_manifest(manifest, overrides=given)
     findings = validate(loaded, level="no-data")
     show_findings(findings)
     if not findings.ok:

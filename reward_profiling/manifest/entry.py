@@ -55,7 +55,7 @@ class Entry(Block):
 
 
 class Materialize(Block):
-    """Which rows of each dataset enter the sweep."""
+    """Which rows of each dataset enter the sweep, and how they are dealt over shards and ordered."""
 
     limit_per_entry: PositiveInt | None = None
     """Rows to take from each entry without a `limit` of its own; unset takes every row. From the environment or the
@@ -66,3 +66,11 @@ class Materialize(Block):
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seeds `sample: random`, together with the entry's label."""
+
+    deal: Literal["task", "row"] = "task"
+    """What is dealt over the shards: tasks, each with all its repeats, which then share their prompt in the engine's
+    prefix cache; or single rows, which spreads the repeats of a task over shards."""
+
+    shuffle: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Seeds a shuffled order of dispatch within each shard, so that its environments are collected side by side; unset
+    keeps the order of the entries. Tasks keep their indices and shards."""

@@ -7,12 +7,15 @@ marked as such in everything that is written.
 import datetime
 from collections.abc import Iterator, Mapping
 
+import polars as pl
+
 from reward_profiling.errors import IncompleteError
 from reward_profiling.profile.catalog import is_profiled
 from reward_profiling.profile.stamped_parquet import read_stamped
 from reward_profiling.profile.sweep_inputs import CollectedShard, Environment, Stamp
 from reward_profiling.profile.sweep_profile import SweepProfile, profile_sweep, summary_path
 from reward_profiling.sweep.completeness import Plan, examine, load_plan, look
+from reward_profiling.sweep.deal import owner
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.status import Counts, total
 
@@ -30,10 +33,17 @@ def refresh(sweep: SweepDir, environ: Mapping[str, str], *, allow_partial: bool 
     return profile_sweep(
         sweep,
         [Environment(entry.label, entry.pass_threshold) for entry in report.entries],
-        plan.tasks.with_columns(shard=plan.tasks["task_index"] % report.num_shards),
+        _with_shard(plan),
         _collected(plan),
         Stamp(report.nickname, report.manifest_digest, moment),
     )
+
+
+def _with_shard(plan: Plan) -> pl.DataFrame:
+    """The task table with the `shard` that collects each task; null when its repeats are dealt over several."""
+    layout = plan.report.layout
+    by_task = owner(layout) if layout.deal == "task" else pl.lit(None, pl.Int64)
+    return plan.tasks.with_columns(shard=by_task)
 
 
 def is_current(plan: Plan) -> bool:

@@ -19,7 +19,8 @@ TASK_COLUMNS = {
     "repeats": pl.Int64(),
     "shard": pl.Int64(),
 }
-"""The task table as a profile needs it: one row per task; `shard` is the number of the shard that collects it."""
+"""The task table as a profile needs it: one row per task; `shard` is the number of the shard that collects it, or null
+when its repeats are dealt over several."""
 
 RECORD_COLUMNS = {"task_index": pl.Int64(), "rollout_index": pl.Int64(), "numbers": pl.Binary()}
 """One row per collected rollout; `numbers` is `sweep.numbers.numeric_record` of its row."""

@@ -11,12 +11,13 @@ import polars as pl
 
 from reward_profiling.errors import SweepError
 from reward_profiling.files import storage_error
+from reward_profiling.sweep.deal import in_dispatch_order, keys_of, tasks_of_shard
 from reward_profiling.sweep.gating import GatingRule, gate_failures
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.report import SweepReport, read_report, read_shard_record
 from reward_profiling.sweep.rollout_index import RolloutIndex, read_index
 from reward_profiling.sweep.status import Counts, ShardStatus, total
-from reward_profiling.sweep.tasks import read_tasks, tasks_of_shard
+from reward_profiling.sweep.tasks import read_tasks
 
 _KEY = ["task_index", "rollout_index"]
 
@@ -31,7 +32,8 @@ class Plan:
     rule: GatingRule
 
     def shard_tasks(self, number: int) -> pl.DataFrame:
-        return tasks_of_shard(self.tasks, number, self.report.num_shards)
+        """The tasks that a shard collects, in task order (see `deal.tasks_of_shard`)."""
+        return tasks_of_shard(self.tasks, number, self.report.layout)
 
 
 def load_plan(sweep: SweepDir, environment: Mapping[str, str]) -> Plan:
@@ -44,12 +46,12 @@ def load_plan(sweep: SweepDir, environment: Mapping[str, str]) -> Plan:
     return Plan(sweep, report, tasks, GatingRule.from_environment(environment, retry_terminal_timeouts=retry))
 
 
-def check_work_list(shard: ShardDir, digest: str) -> None:
-    """Refuse a shard whose work list is missing, cut, or of another task table."""
+def check_work_list(shard: ShardDir, report: SweepReport) -> None:
+    """Refuse a shard whose work list is missing, cut, of another task table, or dealt or ordered otherwise."""
     record = read_shard_record(shard)
-    if record.tasks_digest != digest:
+    if (record.tasks_digest, record.layout) != (report.tasks_digest, report.layout):
         raise SweepError(
-            "this shard was written for another task table",
+            "this shard was written for another task table or layout",
             place=str(shard.path),
             cure="materialize this sweep again",
         )
@@ -67,15 +69,6 @@ def check_work_list(shard: ShardDir, digest: str) -> None:
             place=str(shard.work_list),
             cure="materialize this sweep again",
         )
-
-
-def keys_of(tasks: pl.DataFrame) -> pl.DataFrame:
-    """All keys of the given tasks with their label: `task_index`, `rollout_index`, `label`, in work-list order."""
-    return (
-        tasks.select("task_index", "label", rollout_index=pl.int_ranges(0, pl.col("repeats"), dtype=pl.Int64))
-        .explode("rollout_index")
-        .select("task_index", "rollout_index", "label")
-    )
 
 
 def judge(keys: pl.DataFrame, index: RolloutIndex, rule: GatingRule) -> pl.DataFrame:
@@ -123,7 +116,7 @@ class Examined:
 def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
     """One look at one shard; `numbers` includes the numeric records of the rollouts."""
     shard = plan.sweep.shard(number)
-    check_work_list(shard, plan.report.tasks_digest)
+    check_work_list(shard, plan.report)
     index = read_index(shard, numbers=numbers)
     keys = keys_of(plan.shard_tasks(number))
     by_label = count(judge(keys, index, plan.rule))
@@ -152,4 +145,4 @@ def outstanding(plan: Plan, number: int) -> pl.DataFrame:
     """The keys (`task_index`, `rollout_index`, `label`) that Gym would dispatch for a shard, in work-list order."""
     keys = keys_of(plan.shard_tasks(number))
     judged = judge(keys, read_index(plan.sweep.shard(number)), plan.rule)
-    return judged.filter("outstanding").select(keys.columns)
+    return in_dispatch_order(judged.filter("outstanding").select(keys.columns), plan.report.layout)

@@ -14,6 +14,7 @@ from pathlib import Path
 from reward_profiling.errors import SweepError
 from reward_profiling.files import write_text
 from reward_profiling.sweep.completeness import check_work_list
+from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import SweepDir, shard_number
 from reward_profiling.sweep.report import (
     EntryReport,
@@ -61,7 +62,7 @@ class SweepRequest:
     manifest_digest: str
     snapshot: str
     sweep_config: str
-    num_shards: int
+    layout: Layout
     sample: SampleMode
     seed: int
     limit_per_entry: int | None
@@ -90,13 +91,13 @@ def stage_tasks(
         note(f"{plan.label}: {indexed[-1].index.rows.height} rows")
     table = build_task_table(indexed, request.sample, request.seed)
     moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    wanted = Wanted(table, request.num_shards, request.meaning)
+    wanted = Wanted(table, request.layout, request.meaning)
     if consent.discard_rollouts:
         settled = Settled(table, request.meaning)
         set_aside(sweep, moment)
     else:
         settled = settle(sweep, wanted, consent, moment)
-    _remove_surplus(sweep, request.num_shards)
+    _remove_surplus(sweep, request.layout.num_shards)
     digest = tasks_digest(settled.table)
     report = _report(request, indexed, settled, digest, moment)
     # The table waits under another name until the report names it: a crash in between leaves one or the other.
@@ -111,10 +112,10 @@ def stage_shard(sweep: SweepDir, number: int) -> ShardRecord:
     report = read_report(sweep)
     shard = sweep.shard(number)
     try:
-        check_work_list(shard, report.tasks_digest)
+        check_work_list(shard, report)
     except SweepError:
         table = read_tasks(sweep.tasks, report.tasks_digest)
-        return write_shard(sweep, number, table, report.num_shards, report.tasks_digest)
+        return write_shard(sweep, number, table, report.layout, report.tasks_digest)
     return read_shard_record(shard)
 
 
@@ -153,7 +154,9 @@ def _report(
         manifest=request.manifest,
         manifest_digest=request.manifest_digest,
         tasks_digest=digest,
-        num_shards=request.num_shards,
+        num_shards=request.layout.num_shards,
+        deal=request.layout.deal,
+        shuffle=request.layout.shuffle,
         sample=request.sample,
         seed=request.seed,
         limit_per_entry=request.limit_per_entry,

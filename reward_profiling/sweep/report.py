@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from reward_profiling.errors import SweepError
 from reward_profiling.files import write_json
+from reward_profiling.sweep.deal import DealMode, Layout
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.sampling import SampleMode
 
@@ -71,6 +72,8 @@ class SweepReport(BaseModel):
     manifest_digest: str
     tasks_digest: str
     num_shards: int
+    deal: DealMode = "task"
+    shuffle: int | None = None
     sample: SampleMode
     seed: int
     limit_per_entry: int | None
@@ -80,6 +83,10 @@ class SweepReport(BaseModel):
     digest_parts: dict[str, str]
     meaning: dict[str, str]
     mixed: tuple[MixedChange, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(num_shards=self.num_shards, deal=self.deal, shuffle=self.shuffle)
 
     @property
     def tasks(self) -> int:
@@ -92,12 +99,13 @@ class SweepReport(BaseModel):
 
 
 class ShardRecord(BaseModel):
-    """`shard.json`: the work list as it was written."""
+    """`shard.json`: the work list as it was written: of which task table, dealt how, how much."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shard: str
     tasks_digest: str
+    layout: Layout
     tasks: int
     rollouts: int
     work_list_bytes: int

@@ -9,6 +9,7 @@ from reward_profiling.manifest.load import LoadedManifest
 from reward_profiling.manifest.meaning import meaning
 from reward_profiling.manifest.sweep_config import located, render
 from reward_profiling.manifest.yaml_tree import dump
+from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.materialize import SweepRequest
 from reward_profiling.sweep.report import SettingReport
 from reward_profiling.sweep.tasks import EntryPlan
@@ -23,7 +24,9 @@ def request_from(loaded: LoadedManifest) -> SweepRequest:
         manifest_digest=loaded.digest,
         snapshot=snapshot(loaded),
         sweep_config=render(loaded, loaded.roots),
-        num_shards=manifest.num_shards,
+        layout=Layout(
+            num_shards=manifest.num_shards, deal=manifest.materialize.deal, shuffle=manifest.materialize.shuffle
+        ),
         sample=manifest.materialize.sample,
         seed=manifest.materialize.seed,
         limit_per_entry=manifest.materialize.limit_per_entry,

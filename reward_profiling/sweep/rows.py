@@ -6,6 +6,7 @@ whose agent is replaced, is decoded and encoded again.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def encode_again(line: bytes, rule: RowRule) -> bytes:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def work_lines(line: bytes, label: str, task_index: int, repeats: int) -> bytes:
+def work_lines(line: bytes, label: str, task_index: int, repeats: Iterable[int]) -> bytes:
     """The work-list lines of one task: its row with the three keys, once per repeat, repeats next to each other."""
     head = line[:-1] + b',"%b":%b,"%b":%d,"%b":' % (
         LABEL_KEY.encode(),
@@ -85,4 +86,4 @@ def work_lines(line: bytes, label: str, task_index: int, repeats: int) -> bytes:
         task_index,
         ROLLOUT_KEY.encode(),
     )
-    return b"".join(head + b"%d}\n" % repeat for repeat in range(repeats))
+    return b"".join(head + b"%d}\n" % repeat for repeat in repeats)

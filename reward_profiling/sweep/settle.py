@@ -13,7 +13,8 @@ import polars as pl
 from reward_profiling.errors import RefusedError, SweepError
 from reward_profiling.manifest.meaning import changed
 from reward_profiling.sweep.completeness import Plan
-from reward_profiling.sweep.extend import extend
+from reward_profiling.sweep.deal import Layout, with_first_row
+from reward_profiling.sweep.extend import Extension, extend
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
 from reward_profiling.sweep.report import MixedChange, SweepReport, read_report, write_report
 from reward_profiling.sweep.tasks import read_tasks
@@ -36,10 +37,10 @@ NO_CONSENT = Consent()
 
 @dataclass(frozen=True)
 class Wanted:
-    """The sweep that a manifest asks for: its task table as if nothing were there, its shards, its meaning."""
+    """The sweep that a manifest asks for: its task table as if nothing were there, its layout, its meaning."""
 
     table: pl.DataFrame
-    num_shards: int
+    layout: Layout
     meaning: Mapping[str, str]
 
 
@@ -89,9 +90,11 @@ def settle(sweep: SweepDir, wanted: Wanted, consent: Consent, moment: str) -> Se
     old = _existing(sweep, ignore_damage=consent.overwrite and not used)
     if old is None:
         return Settled(wanted.table, wanted.meaning)
-    extension = extend(read_tasks(sweep.tasks, old.tasks_digest), wanted.table)
-    if extension.table is None or old.num_shards != wanted.num_shards:
-        _refuse_other(sweep, _difference(extension.conflicts, old.num_shards, wanted.num_shards), used, consent)
+    table = read_tasks(sweep.tasks, old.tasks_digest)
+    extension = extend(table, wanted.table)
+    difference = _difference(table, extension, old.layout, wanted.layout)
+    if extension.table is None or difference:
+        _refuse_other(sweep, difference, used, consent)
         return Settled(wanted.table, wanted.meaning)
     parts = changed(old.meaning, wanted.meaning) if used else []
     known = {**old.meaning, **{name: value for name, value in wanted.meaning.items() if value}}
@@ -144,10 +147,18 @@ def _existing(sweep: SweepDir, *, ignore_damage: bool) -> SweepReport | None:
     return report
 
 
-def _difference(conflicts: tuple[str, ...], old_shards: int, new_shards: int) -> str:
-    if conflicts:
-        return f"the manifest would renumber tasks: {'; '.join(conflicts)}"
-    return f"the manifest changes the number of shards from {old_shards} to {new_shards}"
+def _difference(table: pl.DataFrame, extension: Extension, old: Layout, new: Layout) -> str:
+    """What would renumber tasks of `table` or give their rollouts to other shards; empty when nothing would."""
+    if extension.table is None:
+        return f"the manifest would renumber tasks: {'; '.join(extension.conflicts)}"
+    if old.num_shards != new.num_shards:
+        return f"the manifest changes the number of shards from {old.num_shards} to {new.num_shards}"
+    if old.deal != new.deal:
+        return f"the manifest changes materialize.deal from {old.deal} to {new.deal}"
+    before, after = with_first_row(table)["first_row"], with_first_row(extension.table)["first_row"].head(table.height)
+    if new.deal == "row" and not before.equals(after):
+        return "more repeats would deal the rows of later tasks to other shards (materialize.deal: row)"
+    return ""
 
 
 def _refuse_other(sweep: SweepDir, difference: str, used: list[str], consent: Consent) -> None:

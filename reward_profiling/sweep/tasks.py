@@ -135,8 +135,3 @@ def read_tasks(path: Path, digest: str) -> pl.DataFrame:
 
 def _digest_of(path: Path) -> str | None:
     return pl.read_parquet_metadata(path).get(_DIGEST_KEY)
-
-
-def tasks_of_shard(table: pl.DataFrame, number: int, num_shards: int) -> pl.DataFrame:
-    """The tasks that shard `number` of `num_shards` collects: task t goes to shard t mod N (design, decision 2)."""
-    return table.filter(pl.col("task_index") % num_shards == number)

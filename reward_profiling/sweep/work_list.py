@@ -13,19 +13,30 @@ import polars as pl
 
 from reward_profiling.errors import DatasetError
 from reward_profiling.files import atomic_file
+from reward_profiling.sweep.deal import Layout, in_dispatch_order, keys_of, tasks_of_shard
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.report import ShardRecord, write_shard_record
 from reward_profiling.sweep.rows import RowRule, encode_again, work_lines
 from reward_profiling.sweep.sources import content_hash
-from reward_profiling.sweep.tasks import tasks_of_shard
 
-_COLUMNS = ("task_index", "label", "agent", "byte_offset", "byte_length", "content_hash", "verbatim", "repeats")
+_COLUMNS = (
+    "task_index",
+    "label",
+    "agent",
+    "byte_offset",
+    "byte_length",
+    "content_hash",
+    "verbatim",
+    "first_repeat",
+    "repeats",
+    "repeat_step",
+)
 
 
-def write_shard(sweep: SweepDir, number: int, table: pl.DataFrame, num_shards: int, digest: str) -> ShardRecord:
+def write_shard(sweep: SweepDir, number: int, table: pl.DataFrame, layout: Layout, digest: str) -> ShardRecord:
     """Write shard `number`'s work list and record. `digest` is that of the task `table`."""
     shard = sweep.shard(number)
-    tasks = tasks_of_shard(table, number, num_shards)
+    tasks = in_dispatch_order(tasks_of_shard(table, number, layout), layout)
     written = 0
     with atomic_file(shard.work_list) as stream:
         for lines in _work_lines(tasks):
@@ -34,8 +45,9 @@ def write_shard(sweep: SweepDir, number: int, table: pl.DataFrame, num_shards: i
     record = ShardRecord(
         shard=shard.name,
         tasks_digest=digest,
+        layout=layout,
         tasks=tasks.height,
-        rollouts=int(tasks["repeats"].sum()),
+        rollouts=keys_of(tasks).height,
         work_list_bytes=written,
     )
     write_shard_record(shard, record)
@@ -55,7 +67,7 @@ def _lines_of_source(source: str, rows: pl.DataFrame) -> Iterator[bytes]:
             f"the dataset cannot be read: {error.strerror}", place=source, cure="restore it and run again"
         ) from error
     try:
-        for task, label, agent, offset, length, expected, verbatim, repeats in rows.select(_COLUMNS).iter_rows():
+        for task, label, agent, offset, length, expected, verbatim, *repeats in rows.select(_COLUMNS).iter_rows():
             body = os.pread(descriptor, length, offset)
             if content_hash(body) != expected:
                 raise DatasetError(
@@ -63,6 +75,6 @@ def _lines_of_source(source: str, rows: pl.DataFrame) -> Iterator[bytes]:
                     place=source,
                     cure="restore the dataset, or materialize again under a new nickname",
                 )
-            yield work_lines(body if verbatim else encode_again(body, RowRule(agent)), label, task, repeats)
+            yield work_lines(body if verbatim else encode_again(body, RowRule(agent)), label, task, range(*repeats))
     finally:
         os.close(descriptor)

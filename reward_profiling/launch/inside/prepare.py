@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from reward_profiling.files import exclusive_lock
 from reward_profiling.launch.exit_record import Reason
 from reward_profiling.launch.inside.ending import EndedError
-from reward_profiling.sweep.completeness import check_work_list, keys_of, load_plan, look
+from reward_profiling.sweep.completeness import check_work_list, load_plan, look
+from reward_profiling.sweep.deal import keys_of
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.repair import repair
 from reward_profiling.sweep.status import Counts
@@ -25,7 +26,7 @@ def prepare(sweep: SweepDir, number: int, environment: Mapping[str, str]) -> Cou
     """Repair the shard's files and count; any `RewardProfilingError` means that no collector may start."""
     plan = load_plan(sweep, environment)
     shard = sweep.shard(number)
-    check_work_list(shard, plan.report.tasks_digest)
+    check_work_list(shard, plan.report)
     report = repair(shard, keys_of(plan.shard_tasks(number)))
     if report.rejected:
         _log.warning("taken out of the shard's files: %s", report)

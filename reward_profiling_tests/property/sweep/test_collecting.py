@@ -13,7 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from reward_profiling.sweep.completeness import keys_of, load_plan, look, outstanding
+from reward_profiling.sweep.completeness import load_plan, look, outstanding
+from reward_profiling.sweep.deal import keys_of
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.materialize import materialize
 from reward_profiling.sweep.repair import repair

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from reward_profiling.files import read_json_lines
-from reward_profiling.sweep.completeness import keys_of, look
+from reward_profiling.sweep.completeness import look
+from reward_profiling.sweep.deal import keys_of
 from reward_profiling.sweep.repair import RepairReport, repair
 from reward_profiling_tests.sweeps import append, failure, rollout, tiny_plan
 

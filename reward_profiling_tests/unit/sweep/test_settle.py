@@ -7,12 +7,13 @@ import pytest
 
 from reward_profiling.errors import RefusedError, SweepError
 from reward_profiling.sweep.completeness import load_plan, look
+from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.materialize import SweepRequest, materialize
 from reward_profiling.sweep.report import read_report, write_report
 from reward_profiling.sweep.settle import Consent, agree_on_meaning
 from reward_profiling.sweep.tasks import EntryPlan, pending
-from reward_profiling_tests.sweeps import append, entry, failure, keys_of_shard, request, rollout
+from reward_profiling_tests.sweeps import Key, append, entry, failure, keys_of_shard, request, rollout
 
 
 def _entries(folder: Path, *labels: str, **plan: Any) -> list[EntryPlan]:
@@ -26,12 +27,12 @@ def _files(sweep: SweepDir) -> dict[Path, bytes]:
 class Place:
     """A sweep of alpha and beta in two shards, with one rollout."""
 
-    def __init__(self, folder: Path, *, collected: bool = True) -> None:
+    def __init__(self, folder: Path, *, collected: Key | None = (4, 1), **changes: Any) -> None:
         self.folder = folder
         self.sweep = SweepDir(folder / "sweeps" / "tiny")
-        self.materialize(request(_entries(folder, "alpha", "beta")))
-        if collected:
-            append(self.sweep.shard(0).rollouts, rollout((4, 1)))
+        self.materialize(request(_entries(folder, "alpha", "beta"), **changes))
+        if collected is not None:
+            append(self.sweep.shard(0).rollouts, rollout(collected))
 
     def materialize(self, wanted: SweepRequest, **consent: bool) -> None:
         materialize(wanted, self.folder / "sweeps", consent=Consent(**consent))
@@ -85,12 +86,13 @@ def test_more_repeats_are_new_work_for_old_tasks(place: Place) -> None:
         ("other agent", "alpha would have other tasks, another order or another agent"),
         ("gone", "alpha is no longer in the manifest"),
         ("more shards", "the number of shards from 2 to 3"),
+        ("by row", "materialize.deal from task to row"),
     ],
 )
 def test_what_would_renumber_or_orphan_is_refused_whatever_is_agreed_to(
     place: Place, change: str, message: str
 ) -> None:
-    data, shards = place.folder / "other", 2
+    data, layout = place.folder / "other", Layout(num_shards=2)
     alpha, beta = _entries(place.folder, "alpha", "beta")
     match change:
         case "fewer repeats":
@@ -103,11 +105,31 @@ def test_what_would_renumber_or_orphan_is_refused_whatever_is_agreed_to(
         case "other agent":
             alpha = entry(data, "alpha", 3, agent_ref_override="agent_z")
         case "more shards":
-            shards = 3
+            layout = Layout(num_shards=3)
+        case "by row":
+            layout = Layout(num_shards=2, deal="row")
     entries = [beta] if change == "gone" else [alpha, beta]
-    wanted = request(entries, num_shards=shards)
+    wanted = request(entries, layout=layout)
     place.refused(wanted, f"{message}; shard_000 has rollouts or attempts already; give the manifest a new nickname")
     place.refused(wanted, message, overwrite=True, accept_mixed=True)
+
+
+def test_rows_are_never_dealt_anew_by_more_repeats(tmp_path: Path) -> None:
+    layout = Layout(num_shards=2, deal="row")
+    place = Place(tmp_path, collected=(4, 0), layout=layout)
+    more = [entry(tmp_path / "data", "alpha", 3, repeats=3), entry(tmp_path / "data", "beta", 3, repeats=2)]
+    place.refused(request(more, layout=layout), "more repeats would deal the rows of later tasks to other shards")
+    place.materialize(request(_entries(tmp_path, "alpha", "gamma", "beta"), layout=layout))
+    counts = look(load_plan(place.sweep, {}), 0).counts
+    assert (counts.expected, counts.succeeded) == (9, 1)
+
+
+def test_another_order_of_dispatch_is_no_change_of_tasks(place: Place) -> None:
+    before = sorted(keys_of_shard(place.sweep.shard(0)))
+    place.materialize(request(_entries(place.folder, "alpha", "beta"), layout=Layout(num_shards=2, shuffle=7)))
+    after = keys_of_shard(place.sweep.shard(0))
+    assert sorted(after) == before != after
+    assert look(load_plan(place.sweep, {}), 0).counts.succeeded == 1
 
 
 def test_another_meaning_is_refused_unless_accepted_and_then_remembered(place: Place) -> None:
@@ -121,7 +143,7 @@ def test_another_meaning_is_refused_unless_accepted_and_then_remembered(place: P
 
 
 def test_jobs_that_mean_something_else_are_refused_once_there_are_rollouts(tmp_path: Path) -> None:
-    place = Place(tmp_path, collected=False)
+    place = Place(tmp_path, collected=None)
     agree_on_meaning(load_plan(place.sweep, {}), {"model": "b", "collector": "simulated", "server.x": ""})
     assert read_report(place.sweep).meaning == {"model": "b", "collector": "simulated"}
     append(place.sweep.shard(1).failures, failure((1, 0)))
@@ -134,13 +156,13 @@ def test_jobs_that_mean_something_else_are_refused_once_there_are_rollouts(tmp_p
 
 
 def test_without_rollouts_the_meaning_may_change(tmp_path: Path) -> None:
-    place = Place(tmp_path, collected=False)
+    place = Place(tmp_path, collected=None)
     place.materialize(request(_entries(tmp_path, "alpha", "beta"), meaning={"model": "b"}))
     assert read_report(place.sweep).mixed == ()
 
 
 def test_an_unused_sweep_is_replaced_on_request_only(tmp_path: Path) -> None:
-    place = Place(tmp_path, collected=False)
+    place = Place(tmp_path, collected=None)
     wanted = request(_entries(tmp_path, "beta"), num_shards=1)
     place.refused(wanted, "alpha is no longer in the manifest; this sweep is here already; pass --overwrite")
     place.materialize(wanted, overwrite=True)
