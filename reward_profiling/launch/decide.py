@@ -99,7 +99,7 @@ def _waiting_for(job: Job) -> str:
 
 def _unknown_job(jobs: Sequence[Job], ledger: Ledger) -> Job | None:
     """A job of this shard that the ledger does not know: a live one, or what came of an unanswered submission."""
-    known = {attempt.job_id for attempt in ledger.attempts}
+    known = {attempt.job_id for attempt in ledger.attempts} | ledger.former_jobs
     unknown = [job for job in jobs if job.id not in known and (job.live or ledger.unanswered)]
     return next((job for job in unknown if job.live), unknown[-1] if unknown else None)
 

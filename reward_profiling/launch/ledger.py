@@ -23,6 +23,7 @@ class Event(StrEnum):
     ENDED = "ended"
     STOPPED = "stopped"
     RELEASED = "released"
+    RESHARDED = "resharded"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Ledger:
 
     `last_number` is the highest number given out, also to intents that never became a job; `unanswered` is True when
     the latest intent has neither become a job nor been refused: the scheduler may have taken it. `stopped` is the
-    reason for which the shard was given up, None while it is not.
+    reason for which the shard was given up, None while it is not. `former_jobs` are the ids of jobs that collected for
+    an earlier layout of the sweep, whose names may be this shard's.
     """
 
     attempts: tuple[Attempt, ...] = ()
@@ -68,6 +70,7 @@ class Ledger:
     unanswered: bool = False
     stopped: str | None = None
     released_after: int = 0
+    former_jobs: frozenset[str] = frozenset()
 
     @property
     def next_number(self) -> int:
@@ -107,6 +110,7 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
     last_number = released_after = 0
     unanswered = False
     stopped: str | None = None
+    former_jobs: frozenset[str] = frozenset()
     for record in records:
         event, number = record["event"], record.get("attempt", 0)
         last_number = max(last_number, number)
@@ -131,8 +135,15 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
             stopped = record["reason"]
         elif event == Event.RELEASED:
             stopped, released_after = None, last_number
+        elif event == Event.RESHARDED:
+            released_after, former_jobs = last_number, frozenset(record["jobs"])
     return Ledger(
-        tuple(attempts[number] for number in sorted(attempts)), last_number, unanswered, stopped, released_after
+        tuple(attempts[number] for number in sorted(attempts)),
+        last_number,
+        unanswered,
+        stopped,
+        released_after,
+        former_jobs,
     )
 
 

@@ -14,7 +14,7 @@ from reward_profiling.launch.decide import Action, Adopt, Close, Finish, ShardSt
 from reward_profiling.launch.ledger import read_ledger
 from reward_profiling.scheduler.protocol import Job
 from reward_profiling.sweep.completeness import Plan, look
-from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_name
+from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_name, shard_number
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,19 @@ class ShardView:
 
 def job_name(sweep: SweepDir, number: int) -> str:
     """The deterministic name of a shard's job; sweeps of one nickname in different places do not share it."""
+    first, last = _name_ends(sweep)
+    return f"{first}{shard_name(number)}{last}"
+
+
+def is_job_of(sweep: SweepDir, name: str) -> bool:
+    """Whether `name` is that of a job of this sweep, whatever its layout was."""
+    first, last = _name_ends(sweep)
+    return name.startswith(first) and name.endswith(last) and shard_number(name[len(first) : -len(last)]) is not None
+
+
+def _name_ends(sweep: SweepDir) -> tuple[str, str]:
     place = sha256(str(sweep.path.resolve()).encode()).hexdigest()[:8]
-    return f"rp.{sweep.nickname}.{shard_name(number)}.{place}"
+    return f"rp.{sweep.nickname}.", f".{place}"
 
 
 def ask_queue(launcher: Launcher) -> tuple[Job, ...] | None:
@@ -90,6 +101,29 @@ def _carry_out(launcher: Launcher, shard: ShardDir, name: str, state: ShardState
         case Stop(reason):
             launcher.stop(shard, state, reason)
     return True
+
+
+def settle(plan: Plan, number: int, launcher: Launcher, jobs: tuple[Job, ...] | None) -> tuple[ShardState, Action]:
+    """Record what has happened to a shard's jobs until something else is to be done; returns that."""
+    shard = plan.sweep.shard(number)
+    while True:
+        state = observe(plan, [number], jobs)[number]
+        action = decide(state, launcher.budget)
+        try:
+            match action:
+                case Adopt():
+                    recorded = launcher.adopt(shard, job_name(plan.sweep, number), state, action)
+                case Close():
+                    recorded = launcher.close(shard, state, action)
+                case Stop(reason):
+                    launcher.stop(shard, state, reason)
+                    return state, action
+                case _:
+                    return state, action
+        except SchedulerUnknownError as error:
+            return state, Wait(str(error))
+        if not recorded:
+            return state, Wait("another process is taking care of it")
 
 
 def watch(

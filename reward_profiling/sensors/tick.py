@@ -13,15 +13,13 @@ import dagster as dg
 
 from reward_profiling.assets import rollout_events
 from reward_profiling.assets.sweep import Sweep
-from reward_profiling.errors import RewardProfilingError, SchedulerUnknownError
-from reward_profiling.launch.act import Launcher
-from reward_profiling.launch.decide import Action, Adopt, Close, Finish, ShardState, Stop, Submit, Wait, decide
+from reward_profiling.errors import RewardProfilingError
+from reward_profiling.launch.decide import Finish, Submit, Wait
 from reward_profiling.launch.session import Session
-from reward_profiling.launch.watch import ask_queue, job_name, observe
+from reward_profiling.launch.watch import ask_queue, settle
 from reward_profiling.resources.launching import SweepLauncher
 from reward_profiling.scheduler.protocol import Job, Scheduler
 from reward_profiling.sensors.cursor import Shard
-from reward_profiling.sweep.completeness import Plan
 
 Event = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 
@@ -79,26 +77,3 @@ class Tick:
         if self._scheduler is None:
             self._scheduler, self._jobs = session.launcher.scheduler, ask_queue(session.launcher)
         return session
-
-
-def settle(plan: Plan, number: int, launcher: Launcher, jobs: tuple[Job, ...] | None) -> tuple[ShardState, Action]:
-    """Record what has happened to a shard's jobs until something else is to be done; returns that."""
-    shard = plan.sweep.shard(number)
-    while True:
-        state = observe(plan, [number], jobs)[number]
-        action = decide(state, launcher.budget)
-        try:
-            match action:
-                case Adopt():
-                    recorded = launcher.adopt(shard, job_name(plan.sweep, number), state, action)
-                case Close():
-                    recorded = launcher.close(shard, state, action)
-                case Stop(reason):
-                    launcher.stop(shard, state, reason)
-                    return state, action
-                case _:
-                    return state, action
-        except SchedulerUnknownError as error:
-            return state, Wait(str(error))
-        if not recorded:
-            return state, Wait("another process is taking care of it")
