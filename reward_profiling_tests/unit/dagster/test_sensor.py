@@ -194,6 +194,7 @@ def test_a_shard_that_spent_its_budget_is_stopped_once_and_for_all(location: Loc
 def test_a_cancelled_shard_is_not_requested_again(location: Location) -> None:
     location.prepare()
     start_and_die(location, [0])
+    assert location.status()["shard_000"] == "FAILED"  # and Dagster goes on saying so after the cancel
     die_when_running(location, [0], cancelled=True)
     location.materialize("tiny/rollouts", shards=[0])
     assert not location.scheduler.live("shard_000")
