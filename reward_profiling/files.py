@@ -24,6 +24,14 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(error.strerror or str(error), place=str(path), cure=cure)
 
 
+def make_directory(path: Path) -> None:
+    """Make `path` and what is missing above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
 def sync_directory(path: Path) -> None:
     """Make renames inside `path` durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -39,10 +47,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     For writers that want a name (Parquet, DuckDB). The parent directory is made when missing.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(path.parent, error) from error
+    make_directory(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         yield temporary

@@ -53,7 +53,7 @@ def check_work_list(shard: ShardDir, report: SweepReport) -> None:
         raise SweepError(
             "this shard was written for another task table or layout",
             place=str(shard.path),
-            cure="materialize this sweep again",
+            cure="start again if the sweep has just been resharded, else materialize it again",
         )
     try:
         size = shard.work_list.stat().st_size

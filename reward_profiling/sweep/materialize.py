@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reward_profiling.errors import SweepError
-from reward_profiling.files import write_text
+from reward_profiling.files import make_directory, write_text
 from reward_profiling.sweep.completeness import check_work_list
 from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import SweepDir, shard_number
@@ -37,6 +37,7 @@ from reward_profiling.sweep.settle import (
     settle,
 )
 from reward_profiling.sweep.sources import index_source
+from reward_profiling.sweep.switch import changing, refuse_half_switched
 from reward_profiling.sweep.tasks import (
     EntryPlan,
     IndexedEntry,
@@ -91,19 +92,21 @@ def stage_tasks(
         note(f"{plan.label}: {indexed[-1].index.rows.height} rows")
     table = build_task_table(indexed, request.sample, request.seed)
     moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    wanted = Wanted(table, request.layout, request.meaning)
-    if consent.discard_rollouts:
-        settled = Settled(table, request.meaning)
-        set_aside(sweep, moment)
-    else:
-        settled = settle(sweep, wanted, consent, moment)
-    _remove_surplus(sweep, request.layout.num_shards)
-    digest = tasks_digest(settled.table)
-    report = _report(request, indexed, settled, digest, moment)
-    # The table waits under another name until the report names it: a crash in between leaves one or the other.
-    write_tasks(pending(sweep.tasks), settled.table, digest)
-    write_report(sweep, report)
-    read_tasks(sweep.tasks, digest)
+    make_directory(sweep.path)
+    with changing(sweep):
+        refuse_half_switched(sweep)
+        if consent.discard_rollouts:
+            settled = Settled(table, request.meaning)
+            set_aside(sweep, moment)
+        else:
+            settled = settle(sweep, Wanted(table, request.layout, request.meaning), consent, moment)
+        _remove_surplus(sweep, request.layout.num_shards)
+        digest = tasks_digest(settled.table)
+        report = _report(request, indexed, settled, digest, moment)
+        # The table waits under another name until the report names it: a crash in between leaves one or the other.
+        write_tasks(pending(sweep.tasks), settled.table, digest)
+        write_report(sweep, report)
+        read_tasks(sweep.tasks, digest)
     return report
 
 

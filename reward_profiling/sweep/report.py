@@ -15,6 +15,7 @@ from reward_profiling.files import write_json
 from reward_profiling.sweep.deal import DealMode, Layout
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.sampling import SampleMode
+from reward_profiling.sweep.switch import refuse_half_switched
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -123,7 +124,8 @@ def _read(path: Path, model: type[Model], what: str, cure: str) -> Model:
 
 
 def read_report(sweep: SweepDir) -> SweepReport:
-    """The report of a materialized sweep; `SweepError` when there is none."""
+    """The report of a materialized sweep; `SweepError` when there is none, or while it changes its layout."""
+    refuse_half_switched(sweep)
     return _read(sweep.report, SweepReport, "sweep report", "run `reward-profiling materialize` first")
 
 

@@ -94,7 +94,9 @@ def settle(sweep: SweepDir, wanted: Wanted, consent: Consent, moment: str) -> Se
     extension = extend(table, wanted.table)
     difference = _difference(table, extension, old.layout, wanted.layout)
     if extension.table is None or difference:
-        _refuse_other(sweep, difference, used, consent)
+        redealt = extension.table is not None and old.num_shards != wanted.layout.num_shards
+        cure = _to_reshard(sweep, old.num_shards, wanted.layout.num_shards) if redealt else _WAYS_OUT
+        _refuse_other(sweep, difference, used, consent, cure)
         return Settled(wanted.table, wanted.meaning)
     parts = changed(old.meaning, wanted.meaning) if used else []
     known = {**old.meaning, **{name: value for name, value in wanted.meaning.items() if value}}
@@ -161,10 +163,15 @@ def _difference(table: pl.DataFrame, extension: Extension, old: Layout, new: Lay
     return ""
 
 
-def _refuse_other(sweep: SweepDir, difference: str, used: list[str], consent: Consent) -> None:
+def _to_reshard(sweep: SweepDir, before: int, after: int) -> str:
+    command = f"reward-profiling reshard {sweep.path} --num-shards {after}"
+    return f"`{command}` carries them along, or say num_shards: {before} in the manifest"
+
+
+def _refuse_other(sweep: SweepDir, difference: str, used: list[str], consent: Consent, cure: str) -> None:
     if used:
         raise RefusedError(
-            f"{difference}; {used[0]} has rollouts or attempts already", place=str(sweep.path), cure=_WAYS_OUT
+            f"{difference}; {used[0]} has rollouts or attempts already", place=str(sweep.path), cure=cure
         )
     if not consent.overwrite:
         raise RefusedError(

@@ -110,7 +110,12 @@ def test_what_would_renumber_or_orphan_is_refused_whatever_is_agreed_to(
             layout = Layout(num_shards=2, deal="row")
     entries = [beta] if change == "gone" else [alpha, beta]
     wanted = request(entries, layout=layout)
-    place.refused(wanted, f"{message}; shard_000 has rollouts or attempts already; give the manifest a new nickname")
+    cure = (
+        "`reward-profiling reshard .* --num-shards 3`"
+        if change == "more shards"
+        else "give the manifest a new nickname"
+    )
+    place.refused(wanted, f"{message}; shard_000 has rollouts or attempts already; {cure}")
     place.refused(wanted, message, overwrite=True, accept_mixed=True)
 
 
