@@ -27,6 +27,7 @@ def profile_metadata(made: SweepProfile) -> dict[str, Any]:
         "state": state(made),
         "complete": made.complete,
         "simulated": made.simulated,
+        "mixed": made.mixed,
         "environments": environments_table(summary),
         "manifest_digest": ", ".join(summary["manifest_digest"].unique()),
         "profiled_at": ", ".join(summary["profiled_at"].unique()),
@@ -36,11 +37,12 @@ def profile_metadata(made: SweepProfile) -> dict[str, Any]:
 
 
 def state(made: SweepProfile) -> str:
-    """Complete or partial, real or simulated, in one line."""
+    """Complete or partial, real or simulated, of one meaning or mixed, in one line."""
     expected, outstanding = int(made.summary["expected"].sum()), int(made.summary["outstanding"].sum())
     text = complete.verdict(expected, outstanding).reason
     text = text if made.complete else f"PARTIAL: {text}"
-    return f"{text} (simulated)" if made.simulated else text
+    marks = [*(["simulated"] if made.simulated else []), *([f"MIXED: {made.mixed}"] if made.mixed else [])]
+    return f"{text} ({'; '.join(marks)})" if marks else text
 
 
 def environments_table(summary: pl.DataFrame, *names: str) -> dg.MarkdownMetadataValue:
@@ -53,6 +55,7 @@ def environments_table(summary: pl.DataFrame, *names: str) -> dg.MarkdownMetadat
 def _cell(row: dict[str, Any], column: str) -> Any:
     if column == "state":
         marks = ["complete" if row["complete"] else "PARTIAL", *(["simulated"] if row["simulated"] else [])]
+        marks += ["MIXED"] if row["mixed"] else []
         return ", ".join(marks)
     value = row[column]
     if not isinstance(value, float):

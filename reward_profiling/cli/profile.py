@@ -51,6 +51,7 @@ def _sweep(sweep: SweepDir, *, json: bool) -> None:
                 "sweep": sweep.nickname,
                 "complete": made.complete,
                 "simulated": made.simulated,
+                "mixed": made.mixed,
                 "environments": made.summary.to_dicts(),
                 "summary": str(made.summary_path),
                 "tables": {label: str(path) for label, path in made.tables.items()},
@@ -69,6 +70,8 @@ def show_summary(nickname: str, summary: pl.DataFrame) -> None:
         marks.append("simulated")
     if not summary["complete"].all():
         marks.append("PARTIAL")
+    if any(summary["mixed"]):
+        marks.append(f"MIXED: {summary['mixed'].first()}")
     title = f"{nickname} ({', '.join(marks)})" if marks else nickname
     columns = ("tasks", "rollouts", "reward", "passed", "all pass", "mixed", "all fail", "tokens out")
     shown = table(title, "environment", *columns)

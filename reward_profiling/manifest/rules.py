@@ -16,12 +16,18 @@ def check(manifest: Manifest, place: Place) -> Iterator[Problem]:
         yield Problem(place(path), path, problem, cure)
 
 
+RESERVED_LABELS = frozenset({"summary", "agents", "repeats", "failures"})
+"""Tables of a profile that speak of all environments, beside the table of each."""
+
 Found = Iterator[tuple[Path, str, str]]
 
 
 def _labels(manifest: Manifest) -> Found:
     first: dict[str, int] = {}
     for index, entry in enumerate(manifest.entries):
+        if entry.label.lower() in RESERVED_LABELS:
+            problem = f"`{entry.label}` is the name of a table of the profile"
+            yield ("entries", index, "label"), problem, "choose another label"
         # Two names that differ in case only would be one directory on some file systems.
         other = first.setdefault(entry.label.lower(), index)
         if other != index:

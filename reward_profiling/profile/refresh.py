@@ -29,13 +29,14 @@ def refresh(sweep: SweepDir, environ: Mapping[str, str], *, allow_partial: bool 
     if not allow_partial:
         _refuse_partial(plan)
     report = plan.report
+    mixed = ", ".join(dict.fromkeys(part for change in report.mixed for part in change.parts))
     moment = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return profile_sweep(
         sweep,
         [Environment(entry.label, entry.pass_threshold) for entry in report.entries],
         _with_shard(plan),
         _collected(plan),
-        Stamp(report.nickname, report.manifest_digest, moment),
+        Stamp(report.nickname, report.manifest_digest, moment, mixed),
     )
 
 

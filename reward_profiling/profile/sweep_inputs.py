@@ -49,8 +49,13 @@ class CollectedShard:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What every table of one profile says about its origin; `profiled_at` is UTC, like 2026-01-31T12:00:00Z."""
+    """What every table of one profile says about its origin.
+
+    `profiled_at` is UTC, like 2026-01-31T12:00:00Z. `mixed` names what changed about the meaning of rollouts while they
+    were collected, empty for nothing: such a profile puts side by side what was not made alike.
+    """
 
     nickname: str
     manifest_digest: str
     profiled_at: str
+    mixed: str = ""

@@ -44,6 +44,11 @@ class SweepProfile:
         """Some rollout was made by the collector stand-in."""
         return bool(self.summary["simulated"].any())
 
+    @property
+    def mixed(self) -> str:
+        """What changed about the meaning of rollouts while they were collected; empty for nothing."""
+        return str(self.summary["mixed"].first()) if self.summary.height else ""
+
 
 def table_path(sweep: SweepDir, label: str) -> Path:
     """Where the table of an environment lies."""
