@@ -1,6 +1,7 @@
 """`reward-profiling validate`, `settings`, `schema`: what a manifest says, and whether it is right."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from reward_profiling.cli.options import Json
 from reward_profiling.cli.output import err, out, print_json, table
 from reward_profiling.errors import ManifestError
 from reward_profiling.files import write_text
+from reward_profiling.launch.cluster_check import check_cluster
 from reward_profiling.manifest import container_config as container
 from reward_profiling.manifest.json_schema import json_schema
 from reward_profiling.manifest.load import load_manifest
@@ -41,7 +43,10 @@ def validate(
     gym = gym_command(os.environ) if resolve else None
     if resolve and gym is None:
         raise ManifestError("--resolve needs an installed NeMo Gym", cure="set REWARD_PROFILING_GYM or leave it out")
-    found = [validate_file(path, level=level, sample_rows=sample_rows, resolve_with=gym) for path in manifests]
+    found = [
+        _with_cluster(validate_file(path, level=level, sample_rows=sample_rows, resolve_with=gym), level)
+        for path in manifests
+    ]
     if json:
         print_json([findings.as_dict() for findings in found])
     else:
@@ -49,6 +54,13 @@ def validate(
             show_findings(findings)
             out.print(_verdict(findings), markup=False)
     raise typer.Exit(0 if all(findings.ok for findings in found) else 2)
+
+
+def _with_cluster(findings: Findings, level: Level) -> Findings:
+    """What the cluster of this machine has to say, for a manifest that loads."""
+    if level == "schema" or not findings.ok:
+        return findings
+    return replace(findings, errors=check_cluster(load_manifest(findings.manifest)))
 
 
 def show_findings(findings: Findings) -> None:

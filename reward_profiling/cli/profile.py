@@ -71,7 +71,7 @@ def show_summary(nickname: str, summary: pl.DataFrame) -> None:
     if not summary["complete"].all():
         marks.append("PARTIAL")
     if any(summary["mixed"]):
-        marks.append(f"MIXED: {summary['mixed'].first()}")
+        marks.append(f"MIXED: {summary['mixed'].first()!s}")
     title = f"{nickname} ({', '.join(marks)})" if marks else nickname
     columns = ("tasks", "rollouts", "reward", "passed", "all pass", "mixed", "all fail", "tokens out")
     shown = table(title, "environment", *columns)
