@@ -55,7 +55,7 @@ def rollouts_asset(sweep: Sweep) -> dg.AssetsDefinition:
     def rollouts(context: dg.AssetExecutionContext, launcher: SweepLauncher) -> Iterator[Any]:
         with one_line():
             session = launcher.open(sweep.directory)
-            reporter = Reporter(context, key, session.plan, requested_shards(context, session.plan.report))
+            reporter = Reporter(context, key, session.plan, requested_shards(context, sweep, session.plan.report))
             unfinished = _watch(context, launcher, session, reporter)
             if not unfinished:
                 yield reporter.result()

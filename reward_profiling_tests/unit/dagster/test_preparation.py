@@ -67,17 +67,21 @@ def test_a_change_that_would_redeal_collected_rollouts_is_refused_in_one_line(lo
     before = location.sweep.directory.manifest.read_bytes()
     write_manifest(location.root / "manifests", num_shards=2)
     text = failure_text(location.materialize("tiny/manifest", "tiny/tasks"))
-    assert "number of shards from 3 to 2" in text and "give the manifest a new nickname" in text and "\n" not in text
+    assert "number of shards from 3 to 2" in text and "\n" not in text
     # Jobs run from the snapshot: what was refused must not reach them.
     assert location.sweep.directory.manifest.read_bytes() == before
 
 
 @pytest.mark.parametrize("asset", ["shards", "rollouts"])
-def test_a_shard_over_which_no_task_was_dealt_is_refused(location: Location, asset: str) -> None:
+@pytest.mark.parametrize("partitions", [2, 4])
+def test_partitions_that_are_not_the_shards_there_are_are_refused(
+    location: Location, asset: str, partitions: int
+) -> None:
     location.prepare()
-    write_manifest(location.root / "manifests", num_shards=4)
-    text = failure_text(location.materialize(f"tiny/{asset}", shards=[3]))
-    assert "shard_003 is asked for, and the tasks are dealt over 3 shards" in text
+    write_manifest(location.root / "manifests", num_shards=partitions)
+    text = failure_text(location.materialize(f"tiny/{asset}", shards=[0, 1]))
+    assert f"the tasks are dealt over 3 shards, and the manifest says {partitions}" in text
+    assert "tiny.yaml:1:" in text and "say num_shards: 3" in text and not location.scheduler.jobs
 
 
 def test_a_missing_dataset_is_refused_with_its_place(location: Location) -> None:
