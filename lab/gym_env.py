@@ -28,6 +28,7 @@ LIGHT_SERVERS = (
     "resources_servers/single_step_tool_use_with_argument_comparison",
     "resources_servers/structured_outputs",
     "responses_api_agents/gymnasium_agent",
+    "responses_api_agents/non_executing_simple_agent",
     "responses_api_agents/simple_agent",
     "responses_api_agents/tool_simulation_agent",
     "responses_api_models/vllm_model",
