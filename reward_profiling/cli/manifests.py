@@ -3,14 +3,15 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
 from reward_profiling.cli.options import Json
 from reward_profiling.cli.output import err, out, print_json, table
-from reward_profiling.errors import ManifestError
-from reward_profiling.files import write_text
+from reward_profiling.errors import BadInputError, ManifestError
+from reward_profiling.files import storage_error, write_text
 from reward_profiling.launch.cluster_check import check_cluster
 from reward_profiling.manifest import container_config as container
 from reward_profiling.manifest.json_schema import json_schema
@@ -35,6 +36,10 @@ def validate(
     schema_only: Annotated[bool, typer.Option("--schema-only", help="Look at the manifests alone.")] = False,
     skip_data: Annotated[bool, typer.Option("--skip-data", help="Do not read datasets.")] = False,
     sample_rows: Annotated[int, typer.Option(min=0, help="Rows to read per dataset; 0 reads all.")] = FIRST_ROWS,
+    max_nodes: Annotated[
+        int | None,
+        typer.Option(min=1, envvar="REWARD_PROFILING_MAX_NODES_PER_JOB", help="Nodes that the cluster allows one job."),
+    ] = None,
     resolve: Annotated[bool, typer.Option("--resolve", help="Let the installed Gym resolve the configs too.")] = False,
     json: Json = False,
 ) -> None:
@@ -44,7 +49,10 @@ def validate(
     if resolve and gym is None:
         raise ManifestError("--resolve needs an installed NeMo Gym", cure="set REWARD_PROFILING_GYM or leave it out")
     found = [
-        _with_cluster(validate_file(path, level=level, sample_rows=sample_rows, resolve_with=gym), level)
+        _with_cluster(
+            validate_file(path, level=level, sample_rows=sample_rows, resolve_with=gym, max_nodes_per_job=max_nodes),
+            level,
+        )
         for path in manifests
     ]
     if json:
@@ -97,7 +105,35 @@ def schema() -> None:
 def container_config(
     manifests: Manifests,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the config.")],
+    image: Annotated[
+        Path | None, typer.Option("--image", help="The config an image was built from: say which servers it lacks.")
+    ] = None,
 ) -> None:
-    """Write one Gym config that covers all manifests, for building an image; policy and secrets are placeholders."""
-    write_text(output, container.render([load_manifest(path) for path in manifests]))
+    """Write one Gym config that covers all manifests, for building an image; policy and secrets are placeholders.
+
+    With --image the exit code is 1 when that image lacks a server.
+    """
+    loaded = [load_manifest(path) for path in manifests]
+    text = container.render(loaded)
+    lacking = [] if image is None else container.missing(_config(text), _config(_read(image)), loaded[0].roots)
+    write_text(output, text)
     out.print(f"{output}: covers {len(manifests)} manifest(s)", markup=False)
+    for kind, name in lacking:
+        err.print(f"{image} lacks {kind}/{name}", markup=False)
+    raise typer.Exit(1 if lacking else 0)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def _config(text: str) -> dict[str, Any]:
+    values = yaml.safe_load(text)
+    if not isinstance(values, dict):
+        raise BadInputError(
+            "this is no NeMo Gym config", place="--image", cure="give the config the image was built from"
+        )
+    return values

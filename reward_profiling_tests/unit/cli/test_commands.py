@@ -108,5 +108,22 @@ def test_diff_tells_what_a_manifest_would_change(command: Command, sweep: Path, 
     ]
 
 
+def test_more_nodes_than_the_cluster_allows_are_found(command: Command, manifest: Path) -> None:
+    text = manifest.read_text().replace("num_shards: 2", "num_shards: 2\nvllm: {nodes: 4}")
+    manifest.write_text(text.replace("  policy_base_url: http://127.0.0.1:9/v1\n", ""))
+    assert command("validate", manifest, "--skip-data", "--max-nodes", 3).code == 2
+    assert command("validate", manifest, "--skip-data", "--max-nodes", 4).code == 0
+
+
+def test_an_image_that_lacks_a_server_is_named(command: Command, manifest: Path, tmp_path: Path) -> None:
+    image, config = tmp_path / "image.yaml", tmp_path / "gym.yaml"
+    assert command("container-config", manifest, "-o", image).code == 0
+    assert command("container-config", manifest, "-o", tmp_path / "again.yaml", "--image", image).code == 0
+    image.write_text(image.read_text().replace(str(config), str(tmp_path / "old.yaml")))
+    (tmp_path / "old.yaml").write_text(config.read_text().replace("simple_agent", "other_agent"))
+    made = command("container-config", manifest, "-o", tmp_path / "again.yaml", "--image", image)
+    assert (made.code, made.err) == (1, f"{image} lacks responses_api_agents/simple_agent\n")
+
+
 def test_the_schema_is_one_json_document(command: Command) -> None:
     assert command("schema").json["properties"]["nickname"]
