@@ -6,6 +6,7 @@ memory. A last row that lacks its newline gets one, so that rows never run into 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
@@ -31,28 +32,27 @@ def runs(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def copy_rows(path: Path, rows: pl.DataFrame, spools: Spools) -> None:
-    """Copy the rows of `path` that `rows` names (`offset`, `length`, `target`) to the spools, in file order."""
-    if rows.is_empty():
-        return
+def copy_rows(stream: BinaryIO, rows: pl.DataFrame, spools: Spools) -> None:
+    """Copy the rows that `rows` names (`offset`, `length`, `target`) from an open file to the spools, in file order."""
     try:
-        with path.open("rb", buffering=_CHUNK_BYTES) as stream:
-            for batch in runs(rows).iter_slices(_SLICE_ROWS):
-                for offset, length, target in batch.iter_rows():
-                    stream.seek(offset)
-                    last = b""
-                    while length:
-                        last = stream.read(min(length, _CHUNK_BYTES))
-                        if not last:
-                            raise SweepError(
-                                "rows have vanished while they were copied", place=str(path), cure="run again"
-                            )
-                        spools.write(target, last)
-                        length -= len(last)
-                    if not last.endswith(b"\n"):
-                        spools.write(target, b"\n")
+        for batch in runs(rows).iter_slices(_SLICE_ROWS):
+            for offset, length, target in batch.iter_rows():
+                stream.seek(offset)
+                _copy(stream, length, target, spools)
     except OSError as error:
-        raise storage_error(path, error) from error
+        raise storage_error(Path(stream.name), error) from error
+
+
+def _copy(stream: BinaryIO, length: int, target: int, spools: Spools) -> None:
+    last = b"\n"
+    while length:
+        last = stream.read(min(length, _CHUNK_BYTES))
+        if not last:
+            raise SweepError("rows have vanished while they were copied", place=stream.name, cure="run again")
+        spools.write(target, last)
+        length -= len(last)
+    if not last.endswith(b"\n"):
+        spools.write(target, b"\n")
 
 
 def uncovered(rows: pl.DataFrame, size: int) -> list[tuple[int, int]]:

@@ -16,23 +16,26 @@ from reward_profiling.sweep.byte_ranges import copy_rows, deal_lines, uncovered
 from reward_profiling.sweep.completeness import Plan
 from reward_profiling.sweep.deal import in_dispatch_order, keys_of, owner, with_first_row
 from reward_profiling.sweep.layout import ShardDir
+from reward_profiling.sweep.opened import open_shard
 from reward_profiling.sweep.report import ShardRecord, write_shard_record
-from reward_profiling.sweep.rollout_index import read_index
 from reward_profiling.sweep.spools import spools
 
 _KEY = ["task_index", "rollout_index"]
 
 
-def dealt_keys(plan: Plan, after: Plan) -> pl.DataFrame:
-    """All keys of the sweep in the order in which shards dispatch them: `task_index`, `rollout_index`, and the numbers
-    of the shards that own them, `source` by the layout of `plan` and `target` by that of `after`."""
+def keys_in_order(plan: Plan) -> pl.DataFrame:
+    """All keys of the sweep in the order in which shards dispatch them: `task_index`, `rollout_index`, `label`,
+    `first_row` (see `deal.owner`), and the number of the shard that owns them, `source`."""
     tasks = in_dispatch_order(with_first_row(plan.tasks), plan.report.layout)
-    keys = keys_of(tasks).join(tasks.select("task_index", "first_row"), on="task_index", maintain_order="left")
-    return keys.select(
-        *_KEY,
-        source=owner(plan.report.layout).cast(pl.Int64),
-        target=owner(after.report.layout).cast(pl.Int64),
-    )
+    first_rows = tasks.select("task_index", "first_row")
+    keys = keys_of(tasks).join(first_rows, on="task_index", maintain_order="left")
+    return keys.with_columns(source=owner(plan.report.layout).cast(pl.Int64))
+
+
+def dealt_keys(plan: Plan, after: Plan) -> pl.DataFrame:
+    """`keys_in_order` of `plan` with the shard that owns them in `after`, `target`."""
+    target = owner(after.report.layout).cast(pl.Int64)
+    return keys_in_order(plan).select(*_KEY, "source", target=target)
 
 
 def shards_of(plan: Plan) -> list[ShardDir]:
@@ -69,13 +72,13 @@ def carry_rows(plan: Plan, after: Plan, keys: pl.DataFrame) -> None:
     ):
         for number, shard in enumerate(shards_of(plan)):
             own = keys.filter(source=number).select(*_KEY, "target")
-            index = read_index(shard)
-            collected = index.rollouts.join(own, on=_KEY)
-            if collected.height != index.rollouts.height:
-                raise SweepError("there are rollouts of other shards", place=str(shard.rollouts), cure="run again")
-            copy_rows(shard.rollouts, collected, rollouts)
-            failed = index.failures.join(own, on=_KEY)
-            copy_rows(shard.failures, failed, failures)
+            with open_shard(shard) as files:
+                collected = files.index.rollouts.join(own, on=_KEY)
+                if collected.height != files.index.rollouts.height:
+                    raise SweepError("there are rollouts of other shards", place=str(shard.rollouts), cure="run again")
+                copy_rows(files.rollouts, collected, rollouts)
+                failed = files.index.failures.join(own, on=_KEY)
+                copy_rows(files.failures, failed, failures)
             _reject(shard, failed, shards[number % len(shards)])
     _keep_times(plan, after)
 

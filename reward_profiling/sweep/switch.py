@@ -20,6 +20,8 @@ from reward_profiling.errors import SweepError
 from reward_profiling.files import exclusive_lock, storage_error, sync_directory, write_json
 from reward_profiling.sweep.layout import SweepDir
 
+_TRIES = 10
+
 
 class Journal(BaseModel):
     """What a switch does. Names are relative to the sweep directory, to `next/` and to the snapshot alike."""
@@ -130,15 +132,14 @@ def _carry_out(sweep: SweepDir, journal: Journal) -> None:
 
 
 def _place(new: Path, target: Path, snapshot: Path) -> None:
-    """Rename over a file, or beside whatever a reader that came too late has made in the directory's place."""
-    while True:
+    """Rename over a file, or after putting aside what a reader that came too late has made in a directory's place."""
+    for _ in range(_TRIES):
         with contextlib.suppress(OSError):
             os.replace(new, target)  # noqa: PTH105 - replacing is the point
             return
-        if not target.is_dir():
-            os.replace(new, target)  # noqa: PTH105 - the refusal is the caller's to report
-            return
-        target.rename(snapshot / f"stray_{os.urandom(4).hex()}")
+        if target.is_dir():
+            target.rename(snapshot / f"stray_{os.urandom(4).hex()}")
+    os.replace(new, target)  # noqa: PTH105 - the refusal is the caller's to report
 
 
 def _discard(snapshot: Path, patterns: tuple[str, ...]) -> None:
