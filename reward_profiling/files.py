@@ -65,6 +65,20 @@ def atomic_path(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def remove_temporaries(path: Path) -> None:
+    """Remove what writers of `path` left when they were killed; call this only where no writer can be alive."""
+    for temporary in path.parent.glob(f".{path.name}.*.tmp"):
+        remove(temporary)
+
+
+def remove(path: Path) -> None:
+    """Remove a file that may be there."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a binary file that becomes `path` when the block ends cleanly."""

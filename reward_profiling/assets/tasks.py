@@ -8,7 +8,8 @@ import dagster as dg
 from reward_profiling.assets.failures import one_line
 from reward_profiling.assets.sweep import ONE_RUN, Sweep
 from reward_profiling.assets.tables import column_schema, markdown
-from reward_profiling.sweep.materialize import stage_manifest, stage_tasks
+from reward_profiling.sweep.materialize import Effort, stage_manifest, stage_tasks
+from reward_profiling.sweep.progress import ProgressLines
 from reward_profiling.sweep.report import SweepReport
 from reward_profiling.sweep.request import request_from
 from reward_profiling.sweep.settle import Consent
@@ -31,8 +32,8 @@ def tasks_asset(sweep: Sweep) -> dg.AssetsDefinition:
             request = request_from(sweep.loaded)
             # A sweep without rollouts is replaced by what this asset is asked to make; nothing collected ever is.
             consent = Consent(overwrite=True)
-            jobs = os.cpu_count() or 1
-            report = stage_tasks(sweep.directory, request, jobs=jobs, consent=consent, note=context.log.info)
+            effort = Effort(os.cpu_count() or 1, context.log.info, ProgressLines(context.log.info))
+            report = stage_tasks(sweep.directory, request, consent=consent, effort=effort)
             stage_manifest(sweep.directory, request)
         return dg.MaterializeResult(data_version=dg.DataVersion(report.tasks_digest), metadata=_metadata(sweep, report))
 

@@ -10,6 +10,7 @@ import typer
 from reward_profiling.cli.manifests import Manifest, show_findings
 from reward_profiling.cli.options import Json, SweepPath
 from reward_profiling.cli.output import note, out, print_json, table
+from reward_profiling.cli.progress import progress
 from reward_profiling.errors import ManifestError
 from reward_profiling.manifest.load import load_manifest
 from reward_profiling.manifest.validate import validate
@@ -37,7 +38,7 @@ def materialize(
     shuffle: Annotated[
         int | None, typer.Option(min=0, metavar="SEED", help="Shuffle the order of dispatch within each shard.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that index the datasets.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that read datasets and write work lists.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a sweep that has no rollouts and no attempts.")
     ] = False,
@@ -57,13 +58,13 @@ def materialize(
     show_findings(findings)
     if not findings.ok:
         raise ManifestError(f"{len(findings.errors)} error(s), nothing was written", place=str(manifest))
-    report = data_plane.materialize(
-        request_from(loaded),
-        sweeps_dir.resolve(),
-        jobs=jobs or os.cpu_count() or 1,
-        consent=Consent(overwrite=overwrite, discard_rollouts=discard_rollouts, accept_mixed=accept_mixed),
-        note=note,
-    )
+    with progress() as shown:
+        report = data_plane.materialize(
+            request_from(loaded),
+            sweeps_dir.resolve(),
+            consent=Consent(overwrite=overwrite, discard_rollouts=discard_rollouts, accept_mixed=accept_mixed),
+            effort=data_plane.Effort(jobs or os.cpu_count() or 1, note, shown),
+        )
     path = sweeps_dir.resolve() / report.nickname
     if json:
         print_json({"path": str(path), **report.model_dump(mode="json")})

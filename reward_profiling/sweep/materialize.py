@@ -7,7 +7,7 @@ deleted. The same request gives the same bytes.
 
 import datetime
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from reward_profiling.files import make_directory, write_text
 from reward_profiling.sweep.completeness import check_work_list
 from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import SweepDir, shard_number
+from reward_profiling.sweep.progress import QUIET, Note, Progress
 from reward_profiling.sweep.report import (
     EntryReport,
     SettingReport,
@@ -36,7 +37,7 @@ from reward_profiling.sweep.settle import (
     set_aside,
     settle,
 )
-from reward_profiling.sweep.sources import index_source
+from reward_profiling.sweep.sources import Source, index_sources
 from reward_profiling.sweep.switch import changing, refuse_half_switched
 from reward_profiling.sweep.tasks import (
     EntryPlan,
@@ -48,10 +49,7 @@ from reward_profiling.sweep.tasks import (
     tasks_digest,
     write_tasks,
 )
-from reward_profiling.sweep.work_list import write_shard
-
-Note = Callable[[str], None]
-"""Takes one line of progress."""
+from reward_profiling.sweep.work_list import write_shards
 
 
 @dataclass(frozen=True)
@@ -79,17 +77,31 @@ def stage_manifest(sweep: SweepDir, request: SweepRequest) -> None:
     write_text(sweep.manifest, request.snapshot)
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How many processes work at a time, and who hears of it: `note` of what is done, `progress` of what goes on."""
+
+    jobs: int = 1
+    note: Note = lambda _: None
+    progress: Progress = QUIET
+
+
+NO_EFFORT = Effort()
+
+
 def stage_tasks(
-    sweep: SweepDir, request: SweepRequest, *, jobs: int = 1, consent: Consent = NO_CONSENT, note: Note = lambda _: None
+    sweep: SweepDir, request: SweepRequest, *, consent: Consent = NO_CONSENT, effort: Effort = NO_EFFORT
 ) -> SweepReport:
     """Index the sources and write task table and report; an existing sweep is extended.
 
     Raises `DatasetError` for bad data, and `RefusedError` for a change that no consent covers.
     """
     indexed = []
-    for plan in request.entries:
-        indexed.append(IndexedEntry(plan, index_source(plan.data, plan.rule, jobs=jobs)))
-        note(f"{plan.label}: {indexed[-1].index.rows.height} rows")
+    sources = [Source(plan.data, plan.rule) for plan in request.entries]
+    indexes = index_sources(sources, jobs=effort.jobs, progress=effort.progress)
+    for plan, index in zip(request.entries, indexes, strict=True):
+        indexed.append(IndexedEntry(plan, index))
+        effort.note(f"{plan.label}: {index.rows.height} rows")
     table = build_task_table(indexed, request.sample, request.seed)
     moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     make_directory(sweep.path)
@@ -110,33 +122,39 @@ def stage_tasks(
     return report
 
 
-def stage_shard(sweep: SweepDir, number: int) -> ShardRecord:
-    """Write one shard's work list, unless it is there as the task table says."""
-    report = read_report(sweep)
-    shard = sweep.shard(number)
-    try:
-        check_work_list(shard, report)
-    except SweepError:
-        table = read_tasks(sweep.tasks, report.tasks_digest)
-        return write_shard(sweep, number, table, report.layout, report.tasks_digest)
-    return read_shard_record(shard)
+def stage_shards(
+    sweep: SweepDir, numbers: Sequence[int], *, effort: Effort = NO_EFFORT
+) -> Iterator[tuple[int, ShardRecord]]:
+    """Write the work lists of shards, unless they are there as the task table says; yields each number and its record.
+
+    Waits while another process changes the sweep.
+    """
+    with changing(sweep, wait=True):
+        refuse_half_switched(sweep)
+        report = read_report(sweep)
+        missing = []
+        for number in numbers:
+            try:
+                check_work_list(sweep.shard(number), report)
+            except SweepError:
+                missing.append(number)
+            else:
+                yield number, read_shard_record(sweep.shard(number))
+        if missing:
+            table = read_tasks(sweep.tasks, report.tasks_digest)
+            records = write_shards(sweep, missing, table, report, jobs=effort.jobs, progress=effort.progress)
+            yield from zip(missing, records, strict=True)
 
 
 def materialize(
-    request: SweepRequest,
-    sweeps_dir: Path,
-    *,
-    jobs: int = 1,
-    consent: Consent = NO_CONSENT,
-    note: Note = lambda _: None,
+    request: SweepRequest, sweeps_dir: Path, *, consent: Consent = NO_CONSENT, effort: Effort = NO_EFFORT
 ) -> SweepReport:
     """All three stages for all shards."""
     sweep = SweepDir(sweeps_dir / request.nickname)
-    report = stage_tasks(sweep, request, jobs=jobs, consent=consent, note=note)
+    report = stage_tasks(sweep, request, consent=consent, effort=effort)
     stage_manifest(sweep, request)
-    for number in range(report.num_shards):
-        record = stage_shard(sweep, number)
-        note(f"{record.shard}: {record.tasks} tasks, {record.rollouts} rollouts, {record.work_list_bytes} bytes")
+    for _, record in stage_shards(sweep, range(report.num_shards), effort=effort):
+        effort.note(f"{record.shard}: {record.tasks} tasks, {record.rollouts} rollouts, {record.work_list_bytes} bytes")
     return report
 
 

@@ -76,18 +76,20 @@ def numeric_record(row: Mapping[str, Any]) -> bytes:
     Never fails on a parsed row: a response or usage that is no object counts as having no usage (see `usage_of`). About
     100 to 200 bytes for an ordinary row. `top` and `usage` are those of `RolloutNumbers`.
     """
+    # Loops, not comprehensions: this runs for each of millions of rows, most of whose values are of no interest.
     usage = usage_of(row) or {}
-    top = {
-        name: value if type(value) in _NUMBER_TYPES or name == REWARD else None
-        for name, value in row.items()
-        if name[:1] != "_" and name != MASK and (type(value) in _NUMBER_TYPES or name == REWARD or name in usage)
-    }
-    kept = {
-        name: value if type(value) in _NUMBER_TYPES else None
-        for name, value in usage.items()
-        if type(value) in _NUMBER_TYPES or name in top
-    }
-    return orjson.dumps([bool(row.get(MASK)), top, kept])
+    top: dict[str, Any] = {}
+    for name, value in row.items():
+        kept = type(value) in _NUMBER_TYPES or name == REWARD
+        if (kept or name in usage) and name[:1] != "_" and name != MASK:
+            top[name] = value if kept else None
+    numbers: dict[str, Any] = {}
+    for name, value in usage.items():
+        if type(value) in _NUMBER_TYPES:
+            numbers[name] = value
+        elif name in top:
+            numbers[name] = None
+    return orjson.dumps([bool(row.get(MASK)), top, numbers])
 
 
 def read_numbers(record: bytes) -> RolloutNumbers:

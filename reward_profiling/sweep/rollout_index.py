@@ -7,16 +7,17 @@ first of several rows with one key wins, the others are counted.
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import polars as pl
 from polars.exceptions import PolarsError
 
 from reward_profiling.errors import SweepError
-from reward_profiling.files import atomic_path, exclusive_lock, storage_error
+from reward_profiling.files import atomic_path, exclusive_lock, remove, storage_error
+from reward_profiling.sweep.index_rows import SCHEMAS, Kind, RangeRows, read_range
 from reward_profiling.sweep.index_state import (
     FileState,
     IndexState,
@@ -27,34 +28,18 @@ from reward_profiling.sweep.index_state import (
     still_same,
 )
 from reward_profiling.sweep.layout import ShardDir
-from reward_profiling.sweep.numbers import MASK, numeric_record
-from reward_profiling.sweep.row_lines import RowLine, read_lines, row_key
+from reward_profiling.sweep.row_lines import cut
+from reward_profiling.sweep.workers import in_order
 
-ROLLOUT_SCHEMA = {
-    "task_index": pl.Int64(),
-    "rollout_index": pl.Int64(),
-    "offset": pl.Int64(),
-    "length": pl.Int64(),
-    "masked": pl.Boolean(),
-    "simulated": pl.Boolean(),
-    "numbers": pl.Binary(),
-}
-"""`offset` and `length` are those of the line in `rollouts.jsonl`; `numbers` is `numbers.numeric_record` of the row."""
-
-FAILURE_SCHEMA = {
-    "task_index": pl.Int64(),
-    "rollout_index": pl.Int64(),
-    "offset": pl.Int64(),
-    "length": pl.Int64(),
-    "failure_class": pl.String(),
-    "terminal": pl.Boolean(),
-    "simulated": pl.Boolean(),
-}
-
-_BATCH_LINES = 50_000
+_RANGE_BYTES = 64 << 20
+_MANY_BYTES = 2 << 30
+"""New bytes from which on several processes read them."""
+_SEGMENT_ROWS = 200_000
+_SEGMENT_BYTES = 1 << 30
+"""A long look is kept, for whoever comes after a kill, whenever it has read this much."""
 _KEY = ["task_index", "rollout_index"]
-Schema = dict[str, pl.DataType]
-Record = Callable[[RowLine, dict[str, Any]], tuple[Any, ...]]
+Result = TypeVar("Result")
+_KINDS: tuple[Kind, Kind] = ("rollouts", "failures")
 
 
 @dataclass(frozen=True)
@@ -82,69 +67,60 @@ class RolloutIndex:
         return self.state.rollouts.read_to + self.state.failures.read_to
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """One of Gym's two files and how its rows are recorded."""
-
-    name: str
-    path: Path
-    schema: Schema
-    record: Record
-    unkeyed_is_broken: bool
-
-
-def _rollout_record(line: RowLine, row: dict[str, Any]) -> tuple[Any, ...]:
-    masked, simulated = bool(row.get(MASK)), row.get("_simulated") is True
-    return line.offset, line.length, masked, simulated, numeric_record(row)
-
-
-def _failure_record(line: RowLine, row: dict[str, Any]) -> tuple[Any, ...]:
-    kind = str(row.get("_ng_failure_class") or "unknown")
-    return line.offset, line.length, kind, bool(row.get("_ng_failure_terminal")), row.get("_simulated") is True
-
-
-def _kinds(shard: ShardDir) -> tuple[_Kind, _Kind]:
-    return (
-        _Kind("rollouts", shard.rollouts, ROLLOUT_SCHEMA, _rollout_record, unkeyed_is_broken=True),
-        # Gym ignores sidecar rows without a key (contract 3.3), so they are no damage.
-        _Kind("failures", shard.failures, FAILURE_SCHEMA, _failure_record, unkeyed_is_broken=False),
-    )
-
-
 def read_index(shard: ShardDir, *, numbers: bool = False) -> RolloutIndex:
     """Bring the index up to date and read it; `numbers` includes the numeric records.
 
     Raises `SweepError` when rows that were indexed have vanished with their file, `StorageError` when a file cannot be
     read.
     """
+    return _locked(shard, lambda state: _read(shard, _update(shard, state), numbers=numbers))
+
+
+def update_index(shard: ShardDir) -> IndexState:
+    """Bring the index up to date without reading it; raises what `read_index` raises."""
+    return _locked(shard, lambda state: _update(shard, state))
+
+
+def _locked(shard: ShardDir, work: Callable[[IndexState], Result]) -> Result:
+    """Do `work` from the state on disk, or from nothing when what the state names is lost or damaged."""
     with exclusive_lock(shard.index / "lock"):
-        state = load_state(shard.index / "state.json")
-        rollouts, failures = _kinds(shard)
         try:
-            state = _update(shard, state)
-            collected = _load(shard, state.rollouts, rollouts, numbers=numbers)
-            failed = _load(shard, state.failures, failures, numbers=False)
+            return work(load_state(shard.index / "state.json"))
         except (PolarsError, FileNotFoundError):
-            state = _update(shard, _forget(shard))
-            collected = _load(shard, state.rollouts, rollouts, numbers=numbers)
-            failed = _load(shard, state.failures, failures, numbers=False)
-        unique = collected.unique(_KEY, keep="first", maintain_order=True)
-        return RolloutIndex(
-            rollouts=unique,
-            failures=failed,
-            state=state,
-            duplicates=collected.height - unique.height,
-            last_row_at=_last_row_at(shard, state),
-        )
+            return work(_forget(shard))
 
 
-def _last_row_at(shard: ShardDir, state: IndexState) -> float | None:
-    times = [
-        path.stat().st_mtime
-        for path, part in ((shard.rollouts, state.rollouts), (shard.failures, state.failures))
-        if part.read_to
-    ]
-    return max(times, default=None)
+def last_row_at(shard: ShardDir, state: IndexState) -> float | None:
+    """The time (Unix seconds) of the newest row, None before the first."""
+    files = [_file(shard, kind) for kind in _KINDS if _part(state, kind).read_to]
+    return max((path.stat().st_mtime for path in files), default=None)
+
+
+def _file(shard: ShardDir, kind: Kind) -> Path:
+    return shard.rollouts if kind == "rollouts" else shard.failures
+
+
+def _part(state: IndexState, kind: Kind) -> FileState:
+    return state.rollouts if kind == "rollouts" else state.failures
+
+
+def _read(shard: ShardDir, state: IndexState, *, numbers: bool) -> RolloutIndex:
+    collected = _load(shard, state, "rollouts", numbers=numbers)
+    unique = collected.unique(_KEY, keep="first", maintain_order=True)
+    return RolloutIndex(
+        rollouts=unique,
+        failures=_load(shard, state, "failures", numbers=False),
+        state=state,
+        duplicates=collected.height - unique.height,
+        last_row_at=last_row_at(shard, state),
+    )
+
+
+def _load(shard: ShardDir, state: IndexState, kind: Kind, *, numbers: bool) -> pl.DataFrame:
+    schema = {name: dtype for name, dtype in SCHEMAS[kind].items() if numbers or name != "numbers"}
+    segments = _part(state, kind).segments
+    frames = [pl.read_parquet(shard.index / segment.name, columns=list(schema)) for segment in segments]
+    return pl.concat([pl.DataFrame(schema=schema), *frames])
 
 
 def _forget(shard: ShardDir) -> IndexState:
@@ -156,27 +132,29 @@ def _forget(shard: ShardDir) -> IndexState:
 
 
 def _drop_unnamed(shard: ShardDir, state: IndexState) -> None:
+    """Remove segments that have been taken in by others, and what a killed writer left."""
     named = {segment.name for part in (state.rollouts, state.failures) for segment in part.segments}
-    for path in shard.index.glob("*.parquet"):
+    for path in [*shard.index.glob("*.parquet"), *shard.index.glob(".*.tmp")]:
         if path.name not in named:
-            path.unlink(missing_ok=True)
+            remove(path)
 
 
 def _update(shard: ShardDir, state: IndexState) -> IndexState:
-    for kind in _kinds(shard):
-        part: FileState = getattr(state, kind.name)
-        size = _size(kind.path, part)
-        if not still_same(kind.path, size, part):
+    for kind in _KINDS:
+        path, part = _file(shard, kind), _part(state, kind)
+        size = _size(path, part)
+        if not still_same(path, size, part):
             part = FileState()
             state = _save(shard, state, kind, part)
         if size > part.read_to:
-            for grown in _extend(shard, kind, part):
-                state = _save(shard, state, kind, grown)
+            for grown in _extend(shard, kind, part, size):
+                if grown != part:
+                    state = _save(shard, state, kind, grown)
     return state
 
 
-def _save(shard: ShardDir, state: IndexState, kind: _Kind, part: FileState) -> IndexState:
-    state = state.model_copy(update={kind.name: part})
+def _save(shard: ShardDir, state: IndexState, kind: Kind, part: FileState) -> IndexState:
+    state = state.model_copy(update={kind: part})
     save_state(shard.index / "state.json", state)
     _drop_unnamed(shard, state)
     return state
@@ -197,47 +175,50 @@ def _size(path: Path, part: FileState) -> int:
         raise storage_error(path, error) from error
 
 
-def _extend(shard: ShardDir, kind: _Kind, part: FileState) -> Iterator[FileState]:
-    """Index what is new in batches; yields the state after each."""
-    lines = read_lines(kind.path, part.read_to)
-    while batch := list(islice(lines, _BATCH_LINES)):
-        part = _add_batch(shard, kind, part, batch)
-        yield part
+def _extend(shard: ShardDir, kind: Kind, part: FileState, size: int) -> Iterator[FileState]:
+    """Index the bytes up to `size`; yields the state whenever as much as a segment takes has been read."""
+    path = _file(shard, kind)
+    ranges = [(path, kind, start, end) for start, end in cut(part.read_to, size, _RANGE_BYTES)]
+    jobs = os.cpu_count() or 1 if size - part.read_to > _MANY_BYTES else 1
+    gathered: list[RangeRows] = []
+    with closing(in_order(read_range, ranges, jobs)) as results:
+        for found in results:
+            gathered.append(found)
+            rows = sum(each.rows.height for each in gathered)
+            if found.torn or rows >= _SEGMENT_ROWS or found.read_to - part.read_to >= _SEGMENT_BYTES:
+                part = _add(shard, kind, part, gathered)
+                yield part
+                gathered = []
+            if found.torn:
+                # What lies behind it by now was written later, and its own line may be whole by then.
+                return
+    if gathered:
+        yield _add(shard, kind, part, gathered)
 
 
-def _add_batch(shard: ShardDir, kind: _Kind, part: FileState, batch: list[RowLine]) -> FileState:
-    records = []
-    broken = part.broken
-    for line in batch:
-        key = row_key(line.row) if line.row is not None else None
-        if line.row is not None and key is not None:
-            records.append((*key, *kind.record(line, line.row)))
-        elif line.row is None or kind.unkeyed_is_broken:
-            broken += 1
-    read_to = batch[-1].offset + batch[-1].length
+def _add(shard: ShardDir, kind: Kind, part: FileState, gathered: list[RangeRows]) -> FileState:
+    read_to = max(part.read_to, *(each.read_to for each in gathered))
+    frame = pl.concat(each.rows for each in gathered)
     segments = part.segments
-    if records:
-        frame = pl.DataFrame(records, schema=kind.schema, orient="row")
+    if frame.height:
         segments = _append_segment(shard, kind, segments, frame, read_to)
-    return FileState(read_to=read_to, fingerprint=fingerprint(kind.path, read_to), broken=broken, segments=segments)
+    return FileState(
+        read_to=read_to,
+        fingerprint=fingerprint(_file(shard, kind), read_to),
+        broken=part.broken + sum(each.broken for each in gathered),
+        segments=segments,
+    )
 
 
 def _append_segment(
-    shard: ShardDir, kind: _Kind, segments: tuple[Segment, ...], frame: pl.DataFrame, read_to: int
+    shard: ShardDir, kind: Kind, segments: tuple[Segment, ...], frame: pl.DataFrame, read_to: int
 ) -> tuple[Segment, ...]:
     """Add `frame`, first taking in the last segments that are no larger: their number stays logarithmic."""
     kept = list(segments)
     while kept and kept[-1].rows <= frame.height:
         frame = pl.concat([pl.read_parquet(shard.index / kept.pop().name), frame])
     # The name holds the place read to and a random part: a name is never written twice with different content.
-    name = f"{kind.name}-{read_to:015d}-{os.urandom(4).hex()}.parquet"
+    name = f"{kind}-{read_to:015d}-{os.urandom(4).hex()}.parquet"
     with atomic_path(shard.index / name) as temporary:
         frame.write_parquet(temporary)
     return (*kept, Segment(name=name, rows=frame.height))
-
-
-def _load(shard: ShardDir, part: FileState, kind: _Kind, *, numbers: bool) -> pl.DataFrame:
-    schema = {name: dtype for name, dtype in kind.schema.items() if numbers or name != "numbers"}
-    if not part.segments:
-        return pl.DataFrame(schema=schema)
-    return pl.concat(pl.read_parquet(shard.index / segment.name, columns=list(schema)) for segment in part.segments)

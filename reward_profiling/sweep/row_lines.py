@@ -1,26 +1,40 @@
-"""Reading the lines that NeMo Gym appended, whatever state their file is in.
+"""Lines of JSON Lines files, by byte ranges, and what a line holds.
 
-Promise: yields whole lines only. A last line without a newline counts when it is a complete JSON object (Gym would keep
-it, contract 3.7) and is left for later otherwise: a torn tail is work still owed, never a crash.
+Promise: cut a file into ranges anywhere, and each of its lines belongs to exactly one: the one in which it begins.
+Lines may be of any length.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from reward_profiling.files import storage_error
+_BUFFER_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class RowLine:
-    """One non-blank line: where it lies and what it holds (None when that is no JSON object)."""
+def cut(start: int, end: int, size: int) -> list[tuple[int, int]]:
+    """[start, end) as ranges of `size` bytes; one empty range when it is empty."""
+    return [(first, min(first + size, end)) for first in range(start, max(end, start + 1), size)]
 
-    offset: int
-    length: int
-    row: dict[str, Any] | None
+
+def lines_from(path: Path, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Offset and bytes of each line that begins in [start, end); a last line may lack its newline."""
+    with path.open("rb", buffering=_BUFFER_BYTES) as stream:
+        position = start
+        if start:
+            # The line that crosses `start` belongs to the range in which it begins.
+            position = start - 1
+            stream.seek(position)
+            piece = b""
+            while not piece.endswith(b"\n"):
+                piece = stream.readline(_BUFFER_BYTES)
+                position += len(piece)
+                if not piece or position >= end:
+                    return
+        while position < end and (line := stream.readline()):
+            yield position, line
+            position += len(line)
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:
@@ -30,23 +44,6 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return row if isinstance(row, dict) else None
-
-
-def read_lines(path: Path, start: int) -> Iterator[RowLine]:
-    """The whole, non-blank lines of `path` from byte `start`, which must be the start of a line."""
-    try:
-        with path.open("rb", buffering=1 << 20) as stream:
-            stream.seek(start)
-            offset = start
-            for raw in stream:
-                row = parse_object(raw)
-                if row is None and not raw.endswith(b"\n"):
-                    return
-                if row is not None or not raw.isspace():
-                    yield RowLine(offset, len(raw), row)
-                offset += len(raw)
-    except OSError as error:
-        raise storage_error(path, error) from error
 
 
 def row_key(row: dict[str, Any]) -> tuple[int, int] | None:

@@ -6,7 +6,6 @@ whose agent is replaced, is decoded and encoded again.
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,13 +76,17 @@ def encode_again(line: bytes, rule: RowRule) -> bytes:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def work_lines(line: bytes, label: str, task_index: int, repeats: Iterable[int]) -> bytes:
-    """The work-list lines of one task: its row with the three keys, once per repeat, repeats next to each other."""
-    head = line[:-1] + b',"%b":%b,"%b":%d,"%b":' % (
+def work_line_head(line: bytes, label: str, task_index: int) -> bytes:
+    """A row as a work-list line of its task, up to where the repeat's number goes (see `work_line_end`)."""
+    return line[:-1] + b',"%b":%b,"%b":%d,"%b":' % (
         LABEL_KEY.encode(),
         orjson.dumps(label),
         TASK_KEY.encode(),
         task_index,
         ROLLOUT_KEY.encode(),
     )
-    return b"".join(head + b"%d}\n" % repeat for repeat in repeats)
+
+
+def work_line_end(repeat: int) -> bytes:
+    """What follows `work_line_head` in the line of one repeat."""
+    return b"%d}\n" % repeat

@@ -1,22 +1,27 @@
 """Index of the source datasets: where each row lies and what it is, in one parallel pass over byte ranges.
 
 Promise: rows are the non-blank lines, in file order, without surrounding whitespace; a byte-order mark, CRLF line ends
-and a missing final newline are no part of any row. Each row is read, hashed and checked once. The first bad row of the
-earliest range is refused with `file:line`.
+and a missing final newline are no part of any row. Each row is read, hashed and checked once; memory holds a row, a
+batch of rows and the index (some 70 bytes per row). The first bad row of the earliest range is refused with
+`file:line`.
 """
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
-from multiprocessing import get_context
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
 from reward_profiling.errors import DatasetError
+from reward_profiling.sweep.progress import QUIET, Progress
+from reward_profiling.sweep.row_frames import RowFrames
+from reward_profiling.sweep.row_lines import cut, lines_from
 from reward_profiling.sweep.rows import RowProblem, RowRule, check_row
+from reward_profiling.sweep.workers import Advance, in_order
 
 RANGE_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -28,6 +33,14 @@ ROW_SCHEMA = {
     "content_hash": pl.String(),
     "verbatim": pl.Boolean(),
 }
+
+
+@dataclass(frozen=True)
+class Source:
+    """One dataset and what its rows must hold."""
+
+    path: Path
+    rule: RowRule
 
 
 @dataclass(frozen=True)
@@ -52,76 +65,73 @@ def content_hash(line: bytes) -> str:
     return blake2b(line, digest_size=16).hexdigest()
 
 
-def _lines_from(path: Path, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Offset and bytes of each line that begins in [start, end)."""
-    with path.open("rb", buffering=1 << 20) as stream:
-        position = 0
-        if start:
-            # The line that crosses `start` belongs to the range in which it begins.
-            stream.seek(start - 1)
-            position = start - 1 + len(stream.readline())
-        while position < end and (line := stream.readline()):
-            yield position, line
-            position += len(line)
+def index_sources(sources: Sequence[Source], *, jobs: int = 1, progress: Progress = QUIET) -> Iterator[SourceIndex]:
+    """Index datasets with up to `jobs` processes; yields in the order given.
+
+    Raises `DatasetError` for a missing or unreadable file, a file without rows, a bad row, or a file that changes
+    while it is read.
+    """
+    stats = [_stat(source.path) for source in sources]
+    ranges = [cut(0, stat.st_size, RANGE_BYTES) for stat in stats]
+    parts = [
+        (source.path, start, end, source.rule)
+        for source, own in zip(sources, ranges, strict=True)
+        for start, end in own
+    ]
+    total = sum(stat.st_size for stat in stats)
+    progress.begin("reading datasets", total)
+    # Starting processes takes longer than reading one range.
+    with closing(
+        in_order(index_range, parts, min(jobs, len(parts)) if total > RANGE_BYTES else 1, progress.at)
+    ) as results:
+        for source, before, own in zip(sources, stats, ranges, strict=True):
+            yield _join(source.path, before, islice(results, len(own)))
 
 
-def index_range(path: Path, start: int, end: int, rule: RowRule) -> _RangeResult:
+def index_range(advance: Advance, path: Path, start: int, end: int, rule: RowRule) -> _RangeResult:
     """Index the lines that begin in [start, end); stops at the first bad row."""
-    offsets: list[int] = []
-    lengths: list[int] = []
-    hashes: list[str] = []
-    verbatim: list[bool] = []
+    rows = RowFrames(ROW_SCHEMA)
     problem: RowProblem | None = None
     lines = 0
-    for position, raw in _lines_from(path, start, end):
+    for position, raw in lines_from(path, start, end):
         lines += 1
         first = len(_BOM) if position == 0 and raw.startswith(_BOM) else 0
         body = raw[first:].strip(_BLANK)
-        if not body:
-            continue
-        verdict = check_row(body, rule)
-        if isinstance(verdict, RowProblem):
-            problem = verdict
-            break
-        offsets.append(position + raw.index(body, first))
-        lengths.append(len(body))
-        hashes.append(content_hash(body))
-        verbatim.append(verdict)
-    columns = {"byte_offset": offsets, "byte_length": lengths, "content_hash": hashes, "verbatim": verbatim}
-    return _RangeResult(pl.DataFrame(columns, schema=ROW_SCHEMA), lines, problem)
+        if body:
+            verdict = check_row(body, rule)
+            if isinstance(verdict, RowProblem):
+                problem = verdict
+                break
+            rows.add((position + raw.index(body, first), len(body), content_hash(body), verdict))
+    advance(end - start)
+    return _RangeResult(rows.frame(), lines, problem)
 
 
 def _stat(path: Path) -> os.stat_result:
     try:
         return path.stat()
     except OSError as error:
-        raise DatasetError(
-            f"the dataset cannot be read: {error.strerror}", place=str(path), cure="mend the entry's data path"
-        ) from error
+        raise _unreadable(path, error) from error
 
 
-def index_source(path: Path, rule: RowRule, *, jobs: int = 1) -> SourceIndex:
-    """Index one dataset with up to `jobs` processes.
+def _unreadable(path: Path, error: OSError) -> DatasetError:
+    problem = f"the dataset cannot be read: {error.strerror}"
+    return DatasetError(problem, place=str(path), cure="mend the entry's data path")
 
-    Raises `DatasetError` for a missing or unreadable file, a file without rows, a bad row, or a file that changes
-    while it is read.
-    """
-    before = _stat(path)
-    ranges = [
-        (start, min(start + RANGE_BYTES, before.st_size)) for start in range(0, max(before.st_size, 1), RANGE_BYTES)
-    ]
-    try:
-        results = _run_ranges(path, ranges, rule, jobs)
-    except OSError as error:
-        raise DatasetError(
-            f"the dataset cannot be read: {error.strerror}", place=str(path), cure="mend the entry's data path"
-        ) from error
+
+def _join(path: Path, before: os.stat_result, results: Iterator[_RangeResult]) -> SourceIndex:
+    """The index of one dataset from those of its ranges."""
     lines = 0
-    for result in results:
-        lines += result.lines
-        if result.problem is not None:
-            raise DatasetError(result.problem.problem, place=f"{path}:{lines}", cure=result.problem.cure)
-    rows = pl.concat([result.rows for result in results])
+    frames = []
+    try:
+        for result in results:
+            lines += result.lines
+            if result.problem is not None:
+                raise DatasetError(result.problem.problem, place=f"{path}:{lines}", cure=result.problem.cure)
+            frames.append(result.rows)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    rows = pl.concat(frames)
     if rows.is_empty():
         raise DatasetError("the dataset has no rows", place=str(path), cure="mend the entry's data path")
     after = _stat(path)
@@ -130,12 +140,3 @@ def index_source(path: Path, rule: RowRule, *, jobs: int = 1) -> SourceIndex:
             "the dataset changed while it was read", place=str(path), cure="run again when nobody writes"
         )
     return SourceIndex(path, rows, after.st_size, after.st_mtime_ns)
-
-
-def _run_ranges(path: Path, ranges: list[tuple[int, int]], rule: RowRule, jobs: int) -> list[_RangeResult]:
-    if jobs <= 1 or len(ranges) == 1:
-        return [index_range(path, start, end, rule) for start, end in ranges]
-    # Spawned, not forked: Polars holds threads, and a fork of a threaded process can hang.
-    with ProcessPoolExecutor(min(jobs, len(ranges)), mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(index_range, path, start, end, rule) for start, end in ranges]
-        return [future.result() for future in futures]

@@ -33,6 +33,7 @@ TASK_SCHEMA = {
 """`source_row` counts the non-blank lines of the source from 0; `agent` is the agent the rows are collected for;
 `verbatim` says whether the source bytes go into the work list as they are."""
 
+_DIGESTED = ("task_index", "label", "agent", "content_hash", "repeats")
 _DIGEST_KEY = "tasks_digest"
 
 
@@ -69,9 +70,7 @@ def build_task_table(entries: Sequence[IndexedEntry], mode: SampleMode, seed: in
         plan, rows = entry.plan, entry.index.rows
         taken = choose_rows(rows.height, plan.limit, mode, seed, plan.label)
         parts.append(
-            rows.with_row_index("source_row")
-            .filter(pl.col("source_row").is_in(list(taken)))
-            .with_columns(
+            _take(rows.with_row_index("source_row"), taken).with_columns(
                 label=pl.lit(plan.label),
                 agent=pl.lit(plan.agent_ref_override or plan.agent),
                 source=pl.lit(str(entry.index.path)),
@@ -82,12 +81,17 @@ def build_task_table(entries: Sequence[IndexedEntry], mode: SampleMode, seed: in
     return table.select(pl.col(name).cast(kind) for name, kind in TASK_SCHEMA.items())
 
 
+def _take(rows: pl.DataFrame, taken: Sequence[int]) -> pl.DataFrame:
+    return rows if len(taken) == rows.height else rows[pl.Series(taken, dtype=pl.UInt32)]
+
+
 def tasks_digest(table: pl.DataFrame) -> str:
     """`blake2b:<hex>` over what makes a task what it is: index, label, agent, content, repeats."""
     digest = blake2b(digest_size=16)
+    columns = [pl.col(name).cast(pl.String) for name in _DIGESTED]
     for rows in table.iter_slices(100_000):
-        for values in rows.select("task_index", "label", "agent", "content_hash", "repeats").iter_rows():
-            digest.update("\0".join(map(str, values)).encode() + b"\n")
+        for line in rows.select(pl.concat_str(columns, separator="\0")).to_series():
+            digest.update(line.encode() + b"\n")
     return f"blake2b:{digest.hexdigest()}"
 
 

@@ -1,80 +1,75 @@
-"""Writing one shard's work list: once, in place, from the original bytes.
+"""Writing work lists: each once, in place, from the original bytes; several shards at a time.
 
-Promise: `rollouts_materialized_inputs.jsonl` holds each task of the shard in task order, all repeats of a task next to
-each other, one line per (task, repeat); it appears under its name only when it is whole. The same task table and
-sources give the same bytes, also when a single shard is written again. A source whose rows are no longer those of the
-task table is refused. Collected rollouts are never touched.
+Promise: `rollouts_materialized_inputs.jsonl` holds each task of the shard in dispatch order, all its repeats next to
+each other, one line per (task, repeat); it appears under its name only when it is whole. The same task table, layout
+and sources give the same bytes, also when a single shard is written again. A source whose rows are no longer those of
+the task table is refused. Collected rollouts are never touched. Beside the file itself no disk is used, and what an
+earlier writer left behind when it was killed is removed first.
 """
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from reward_profiling.errors import DatasetError
-from reward_profiling.files import atomic_file
+from reward_profiling.files import atomic_path, remove, remove_temporaries
 from reward_profiling.sweep.deal import Layout, in_dispatch_order, keys_of, tasks_of_shard
-from reward_profiling.sweep.layout import SweepDir
-from reward_profiling.sweep.report import ShardRecord, write_shard_record
-from reward_profiling.sweep.rows import RowRule, encode_again, work_lines
-from reward_profiling.sweep.sources import content_hash
+from reward_profiling.sweep.layout import ShardDir, SweepDir
+from reward_profiling.sweep.progress import QUIET, Progress
+from reward_profiling.sweep.report import ShardRecord, SweepReport, write_shard_record
+from reward_profiling.sweep.rows import RowRule, encode_again, work_line_end, work_line_head
+from reward_profiling.sweep.source_reader import SourceReader
+from reward_profiling.sweep.vector_file import VectorFile
+from reward_profiling.sweep.workers import Advance, in_order
 
-_COLUMNS = (
-    "task_index",
-    "label",
-    "agent",
-    "byte_offset",
-    "byte_length",
-    "content_hash",
-    "verbatim",
-    "first_repeat",
-    "repeats",
-    "repeat_step",
-)
+_COLUMNS = ("task_index", "label", "agent", "verbatim", "first_repeat", "repeats", "repeat_step")
+_ADDED_BYTES = 80
+"""About what the three keys add to a row."""
+_ALONE_BYTES = 64 << 20
 
 
-def write_shard(sweep: SweepDir, number: int, table: pl.DataFrame, layout: Layout, digest: str) -> ShardRecord:
-    """Write shard `number`'s work list and record. `digest` is that of the task `table`."""
-    shard = sweep.shard(number)
-    tasks = in_dispatch_order(tasks_of_shard(table, number, layout), layout)
-    written = 0
-    with atomic_file(shard.work_list) as stream:
-        for lines in _work_lines(tasks):
-            stream.write(lines)
-            written += len(lines)
+def write_shards(
+    sweep: SweepDir,
+    numbers: Sequence[int],
+    table: pl.DataFrame,
+    report: SweepReport,
+    *,
+    jobs: int = 1,
+    progress: Progress = QUIET,
+) -> Iterator[ShardRecord]:
+    """Write work lists and records of shards, up to `jobs` at a time; `table` is the task table of `report`.
+
+    Only one process may do so for a sweep at a time.
+    """
+    layout, digest = report.layout, report.tasks_digest
+    parts = (
+        (sweep.shard(number), in_dispatch_order(tasks_of_shard(table, number, layout), layout), layout, digest)
+        for number in numbers
+    )
+    lines = (pl.col("byte_length") + _ADDED_BYTES) * pl.col("repeats")
+    total = int(table.select(lines.sum()).item()) * len(numbers) // layout.num_shards
+    progress.begin("writing work lists", total)
+    # Starting processes takes longer than writing a little.
+    yield from in_order(_write_shard, parts, min(jobs, len(numbers)) if total > _ALONE_BYTES else 1, progress.at)
+
+
+def _write_shard(advance: Advance, shard: ShardDir, tasks: pl.DataFrame, layout: Layout, digest: str) -> ShardRecord:
+    # A work list that is written again is of no use any more, and its place may be needed.
+    remove(shard.work_list)
+    remove_temporaries(shard.work_list)
+    with atomic_path(shard.work_list) as temporary, VectorFile(temporary, advance) as target, SourceReader() as source:
+        rows = zip(tasks.select(_COLUMNS).iter_rows(), source.bodies(tasks), strict=True)
+        for (task, label, agent, verbatim, *repeats), body in rows:
+            head = work_line_head(body if verbatim else encode_again(body, RowRule(agent)), label, task)
+            for repeat in range(*repeats):
+                target.add(head)
+                target.add(work_line_end(repeat))
     record = ShardRecord(
         shard=shard.name,
         tasks_digest=digest,
         layout=layout,
         tasks=tasks.height,
         rollouts=keys_of(tasks).height,
-        work_list_bytes=written,
+        work_list_bytes=target.written,
     )
     write_shard_record(shard, record)
     return record
-
-
-def _work_lines(tasks: pl.DataFrame) -> Iterator[bytes]:
-    for (_, source), rows in tasks.group_by("label", "source", maintain_order=True):
-        yield from _lines_of_source(str(source), rows)
-
-
-def _lines_of_source(source: str, rows: pl.DataFrame) -> Iterator[bytes]:
-    try:
-        descriptor = os.open(source, os.O_RDONLY)
-    except OSError as error:
-        raise DatasetError(
-            f"the dataset cannot be read: {error.strerror}", place=source, cure="restore it and run again"
-        ) from error
-    try:
-        for task, label, agent, offset, length, expected, verbatim, *repeats in rows.select(_COLUMNS).iter_rows():
-            body = os.pread(descriptor, length, offset)
-            if content_hash(body) != expected:
-                raise DatasetError(
-                    f"the row at byte {offset} is no longer the one that was indexed",
-                    place=source,
-                    cure="restore the dataset, or materialize again under a new nickname",
-                )
-            yield work_lines(body if verbatim else encode_again(body, RowRule(agent)), label, task, range(*repeats))
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,7 @@ import pytest
 
 from reward_profiling.errors import DatasetError, SweepError
 from reward_profiling.sweep.layout import SweepDir
-from reward_profiling.sweep.materialize import materialize, stage_shard
+from reward_profiling.sweep.materialize import materialize, stage_shards
 from reward_profiling.sweep.report import read_report
 from reward_profiling.sweep.tasks import read_tasks
 from reward_profiling_tests.sweeps import (
@@ -79,7 +79,8 @@ def test_a_shard_is_rebuilt_alone_with_identical_bytes(tmp_path: Path) -> None:
     before = shard.work_list.read_bytes()
     shard.work_list.unlink()
     (tmp_path / "data" / "unrelated").touch()
-    record = stage_shard(plan.sweep, 1)
+    ((number, record),) = stage_shards(plan.sweep, [1])
+    assert number == 1
     assert shard.work_list.read_bytes() == before
     assert record.work_list_bytes == len(before)
 
@@ -90,7 +91,7 @@ def test_a_source_that_changed_after_indexing_is_refused(tmp_path: Path) -> None
     data = tmp_path / "data" / "alpha.jsonl"
     data.write_bytes(data.read_bytes().replace(b"question 1", b"question 7"))
     with pytest.raises(DatasetError, match="no longer the one that was indexed"):
-        stage_shard(plan.sweep, 1)
+        list(stage_shards(plan.sweep, [1]))
     assert not plan.sweep.shard(1).work_list.exists()
     assert not list(plan.sweep.shard(1).path.glob(".*tmp"))
 
@@ -99,8 +100,9 @@ def test_report_and_task_table_must_belong_together(tmp_path: Path) -> None:
     plan = tiny_plan(tmp_path / "one")
     other = tiny_plan(tmp_path / "two", tasks=4)
     plan.sweep.tasks.write_bytes(other.sweep.tasks.read_bytes())
+    plan.sweep.shard(1).work_list.unlink()
     with pytest.raises(SweepError, match="not the one of the sweep report"):
-        stage_shard(plan.sweep, 5)
+        list(stage_shards(plan.sweep, [1]))
 
 
 def test_a_dataset_with_two_entries_keeps_task_order(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from reward_profiling.errors import SweepError
 from reward_profiling.sweep import rollout_index
+from reward_profiling.sweep.index_rows import Kind, RangeRows, read_range
 from reward_profiling.sweep.numbers import read_numbers
 from reward_profiling.sweep.rollout_index import read_index
+from reward_profiling.sweep.workers import Advance
 from reward_profiling_tests.sweeps import append, failure, rollout, tiny_plan
 
 
@@ -21,8 +23,12 @@ def test_only_new_bytes_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     append(shard.failures, failure((0, 1)))
     read_index(shard)
     starts: list[int] = []
-    real = rollout_index.read_lines
-    monkeypatch.setattr(rollout_index, "read_lines", lambda path, start: starts.append(start) or real(path, start))
+
+    def watched(advance: Advance, path: Path, kind: Kind, start: int, end: int) -> RangeRows:
+        starts.append(start)
+        return read_range(advance, path, kind, start, end)
+
+    monkeypatch.setattr(rollout_index, "read_range", watched)
     read_index(shard)
     assert starts == []
     append(shard.rollouts, rollout((0, 1)))
@@ -83,8 +89,7 @@ def test_vanished_rollouts_are_an_error(tmp_path: Path) -> None:
         read_index(shard)
 
 
-def test_segments_stay_few_and_no_file_is_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout_index, "_BATCH_LINES", 3)
+def test_segments_stay_few_and_no_file_is_left_over(tmp_path: Path) -> None:
     shard = tiny_plan(tmp_path, tasks=40, repeats=4).sweep.shard(0)
     keys = [(task, repeat) for task in range(0, 80, 2) for repeat in range(4)]
     for key in keys:

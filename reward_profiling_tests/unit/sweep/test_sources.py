@@ -8,10 +8,15 @@ import pytest
 from reward_profiling.errors import DatasetError
 from reward_profiling.sweep import sources
 from reward_profiling.sweep.rows import RowRule
-from reward_profiling.sweep.sources import content_hash, index_source
+from reward_profiling.sweep.sources import Source, SourceIndex, content_hash, index_sources
 from reward_profiling_tests.sweeps import source_row, write_rows
 
 RULE = RowRule("agent_a")
+
+
+def index_source(path: Path, rule: RowRule, *, jobs: int = 1) -> SourceIndex:
+    (index,) = index_sources([Source(path, rule)], jobs=jobs)
+    return index
 
 
 def _bodies(path: Path, index: sources.SourceIndex) -> list[bytes]:
