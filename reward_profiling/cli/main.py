@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from reward_profiling.cli import demo, manifests, materialize, outputs, profile, reshard, run, script, status
+from reward_profiling.cli import check, demo, manifests, materialize, outputs, profile, reshard, run, script, status
 from reward_profiling.cli.output import err
 from reward_profiling.errors import RewardProfilingError
 
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (manifests, materialize, run, status, script, reshard, outputs, profile, demo):
+for module in (manifests, materialize, run, status, script, reshard, outputs, check, profile, demo):
     module.register(app)
 
 

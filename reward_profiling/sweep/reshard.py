@@ -11,14 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from reward_profiling.errors import BadInputError
-from reward_profiling.files import storage_error, write_json
+from reward_profiling.files import storage_error
 from reward_profiling.sweep.carry import carry_rows, carry_work_lists, dealt_keys, shards_of
 from reward_profiling.sweep.completeness import Plan, check_work_list
 from reward_profiling.sweep.deal import keys_of
 from reward_profiling.sweep.layout import SweepDir
 from reward_profiling.sweep.repair import repair
 from reward_profiling.sweep.report import SettingReport, SweepReport, read_report, write_report
-from reward_profiling.sweep.switch import Journal, snapshot_name, switch, waiting_snapshot
+from reward_profiling.sweep.snapshots import snapshot_name, write_record
+from reward_profiling.sweep.switch import Journal, switch, waiting_snapshot
 
 CarryLedgers = Callable[[Plan, Plan], None]
 """Writes what the new shards must know of the old shards' attempts, given the old plan and the new one."""
@@ -84,10 +85,7 @@ def _prepare_snapshot(sweep: SweepDir, moment: str, before: SweepReport, after: 
                 shutil.copy2(path, snapshot / path.name)
     except OSError as error:
         raise storage_error(snapshot, error) from error
-    write_json(
-        snapshot / "snapshot.json",
-        {"reason": "reshard", "at": moment, "num_shards": before.num_shards, "became": after.num_shards},
-    )
+    write_record(snapshot, "reshard", moment, num_shards=before.num_shards, became=after.num_shards)
 
 
 def _dealt_over(report: SweepReport, num_shards: int) -> SweepReport:

@@ -17,6 +17,7 @@ from reward_profiling.sweep.deal import Layout, with_first_row
 from reward_profiling.sweep.extend import Extension, extend
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
 from reward_profiling.sweep.report import MixedChange, SweepReport, read_report, write_report
+from reward_profiling.sweep.snapshots import snapshot_name, write_record
 from reward_profiling.sweep.tasks import read_tasks
 
 _WAYS_OUT = "give the manifest a new nickname, or pass --discard-rollouts to set them aside"
@@ -76,8 +77,9 @@ def set_aside(sweep: SweepDir, moment: str) -> None:
     """Move all shards, and a copy of what describes them, to `snapshots/<moment>`."""
     if not used_shards(sweep):
         return
-    snapshot = sweep.path / "snapshots" / moment.replace(":", "")
+    snapshot = sweep.snapshots / snapshot_name(sweep, moment)
     snapshot.mkdir(parents=True)
+    write_record(snapshot, "discard", moment)
     for path in (sweep.report, sweep.tasks, sweep.manifest):
         if path.exists():
             shutil.copy2(path, snapshot / path.name)

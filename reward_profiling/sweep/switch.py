@@ -90,13 +90,6 @@ def waiting_snapshot(sweep: SweepDir) -> Path:
     return sweep.next.path / "snapshot"
 
 
-def snapshot_name(sweep: SweepDir, moment: str) -> str:
-    """A name for a snapshot of `moment` (UTC, ISO 8601) that no snapshot has; later ones sort later."""
-    stem = moment.replace(":", "")
-    taken = {path.name for path in sweep.snapshots.glob(f"{stem}*")}
-    return next(name for name in (stem, *(f"{stem}-{number:03d}" for number in range(1, 1000))) if name not in taken)
-
-
 def _read(sweep: SweepDir) -> Journal | None:
     try:
         return Journal.model_validate(orjson.loads(sweep.journal.read_bytes()))
