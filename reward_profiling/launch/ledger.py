@@ -62,7 +62,8 @@ class Ledger:
     `last_number` is the highest number given out, also to intents that never became a job; `unanswered` is True when
     the latest intent has neither become a job nor been refused: the scheduler may have taken it. `stopped` is the
     reason for which the shard was given up, None while it is not. `former_jobs` are the ids of jobs that collected for
-    an earlier layout of the sweep, whose names may be this shard's.
+    an earlier layout of the sweep, whose names may be this shard's. `at_rest_at` is when nothing ran on the shard for
+    certain: the last ending, or the reshard that made it (Unix seconds).
     """
 
     attempts: tuple[Attempt, ...] = ()
@@ -71,6 +72,7 @@ class Ledger:
     stopped: str | None = None
     released_after: int = 0
     former_jobs: frozenset[str] = frozenset()
+    at_rest_at: float = 0.0
 
     @property
     def next_number(self) -> int:
@@ -111,6 +113,7 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
     unanswered = False
     stopped: str | None = None
     former_jobs: frozenset[str] = frozenset()
+    at_rest_at = 0.0
     for record in records:
         event, number = record["event"], record.get("attempt", 0)
         last_number = max(last_number, number)
@@ -129,6 +132,7 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
             )
         elif event == Event.ENDED and number in attempts and attempts[number].open:
             attempts[number] = _ended(attempts[number], record)
+            at_rest_at = record["at"]
         elif event == Event.REFUSED:
             unanswered = False
         elif event == Event.STOPPED:
@@ -136,7 +140,7 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
         elif event == Event.RELEASED:
             stopped, released_after = None, last_number
         elif event == Event.RESHARDED:
-            released_after, former_jobs = last_number, frozenset(record["jobs"])
+            released_after, former_jobs, at_rest_at = last_number, frozenset(record["jobs"]), record["at"]
     return Ledger(
         tuple(attempts[number] for number in sorted(attempts)),
         last_number,
@@ -144,6 +148,7 @@ def _fold(records: Iterable[dict[str, Any]]) -> Ledger:
         stopped,
         released_after,
         former_jobs,
+        at_rest_at,
     )
 
 

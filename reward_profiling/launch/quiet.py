@@ -19,7 +19,7 @@ from reward_profiling.sweep.completeness import Plan
 from reward_profiling.sweep.layout import ShardDir
 
 RECENT_SECONDS = 60.0
-"""Rows younger than this and than the end of the shard's last job come from something that may still write."""
+"""Rows younger than this and than the shard's last known rest come from something that may still write."""
 
 
 @contextlib.contextmanager
@@ -58,10 +58,9 @@ def _refuse_live(shard: ShardDir, now: float) -> None:
     ledger = read_ledger(shard)
     if ledger.open_attempt is not None:
         _refuse(shard, f"the end of attempt {ledger.open_attempt.number} is not recorded")
-    ended = max((attempt.ended_at or 0.0 for attempt in ledger.attempts), default=0.0)
     for path in (shard.rollouts, shard.failures):
         written = path.stat().st_mtime if path.exists() else 0.0
-        if written > ended and now - written < RECENT_SECONDS:
+        if written > ledger.at_rest_at and now - written < RECENT_SECONDS:
             _refuse(shard, f"{path.name} was written {max(now - written, 0):.0f} s ago by something the ledger lacks")
 
 

@@ -23,7 +23,7 @@ from reward_profiling.manifest.load import LoadedManifest, load_manifest
 from reward_profiling.manifest.meaning import meaning
 from reward_profiling.scheduler.protocol import JobSpec, Scheduler
 from reward_profiling.scheduler.select import find_scheduler
-from reward_profiling.sweep.completeness import Plan, load_plan
+from reward_profiling.sweep.completeness import Plan, check_work_list, load_plan
 from reward_profiling.sweep.gating import MAX_ATTEMPTS_VARIABLE
 from reward_profiling.sweep.layout import ShardDir, SweepDir, shard_number
 from reward_profiling.sweep.settle import agree_on_meaning
@@ -87,6 +87,8 @@ def _launcher(plan: Plan, settings: JobSettings, scheduler: Scheduler, environ: 
     environment |= {name: environ[name] for name in settings.secrets}
 
     def prepare(shard: ShardDir, attempt: int) -> JobSpec:
+        # The sweep may have been resharded since the plan was read.
+        check_work_list(shard, plan.report)
         write_text(shard.job_script, render_job(shard, plan.sweep, attempt, settings))
         log = job_log(shard, attempt)
         log.parent.mkdir(parents=True, exist_ok=True)

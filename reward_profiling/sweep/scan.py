@@ -26,8 +26,8 @@ ROW_SCHEMA = {
     "failure_class": pl.String(),
     "terminal": pl.Boolean(),
 }
-"""`digest` is that of the line without its newline, `numbers` that of the numeric record that `numbers` makes of the row;
-the others are what the row says of itself."""
+"""`digest` is that of the line without its newline, `numbers` that of the row's numeric record (see `numbers`); the
+others are what the row says of itself."""
 
 _BATCH_ROWS = 20_000
 _BUFFER_BYTES = 4 << 20
