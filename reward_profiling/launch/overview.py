@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from reward_profiling.launch.ledger import Ledger, read_ledger
 from reward_profiling.sweep.completeness import Plan, look
+from reward_profiling.sweep.pace import Pace, label_pace, shard_pace, together
 from reward_profiling.sweep.status import Counts, ShardStatus, total
 
 Phase = Literal["complete", "submitted", "stopped", "to do"]
@@ -52,6 +53,21 @@ class SweepOverview:
         }
 
     @property
+    def pace(self) -> Pace:
+        """How fast the sweep goes and when it will be done (see `sweep.pace`)."""
+        return together(shard_pace(shard.status) for shard in self.shards)
+
+    def pace_of(self, label: str) -> Pace:
+        """How fast one environment goes, over all shards."""
+        return together(label_pace(shard.status, label) for shard in self.shards)
+
+    @property
+    def last_row_at(self) -> float | None:
+        """The time (Unix seconds) of the newest row of any shard, None before the first."""
+        times = (shard.status.last_row_at for shard in self.shards)
+        return max((moment for moment in times if moment is not None), default=None)
+
+    @property
     def complete(self) -> bool:
         return self.counts.complete
 
@@ -84,6 +100,15 @@ def counts_document(counts: Counts) -> dict[str, Any]:
     }
 
 
+def pace_document(pace: Pace) -> dict[str, Any]:
+    """A pace as JSON: rollouts per hour, seconds left, and whether it may be more; null where nothing is known."""
+    return {
+        "rate_per_hour": None if pace.per_hour is None else round(pace.per_hour, 1),
+        "eta_seconds": None if pace.seconds_left is None else round(pace.seconds_left),
+        "eta_at_least": pace.at_least,
+    }
+
+
 def document(found: SweepOverview) -> dict[str, Any]:
     """The overview as JSON, as `reward-profiling status --json` prints it."""
     report = found.plan.report
@@ -93,7 +118,12 @@ def document(found: SweepOverview) -> dict[str, Any]:
         "manifest_digest": report.manifest_digest,
         "simulated": found.simulated,
         **counts_document(found.counts),
-        "environments": [{"label": label, **counts_document(counts)} for label, counts in found.by_label.items()],
+        **pace_document(found.pace),
+        "last_row_at": _utc(found.last_row_at),
+        "environments": [
+            {"label": label, **counts_document(counts), **pace_document(found.pace_of(label))}
+            for label, counts in found.by_label.items()
+        ],
         "shards": [_shard_document(shard) for shard in found.shards],
     }
 
@@ -104,6 +134,7 @@ def _shard_document(shard: ShardOverview) -> dict[str, Any]:
         "shard": status.shard,
         "phase": shard.phase,
         **counts_document(status.counts),
+        **pace_document(shard_pace(status)),
         "duplicates": status.duplicates,
         "foreign": status.foreign,
         "broken": status.broken,

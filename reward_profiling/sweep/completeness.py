@@ -5,7 +5,7 @@ more for it; a missing or damaged work list or task table is an error, never "no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -13,23 +13,33 @@ from reward_profiling.errors import SweepError
 from reward_profiling.files import storage_error
 from reward_profiling.sweep.deal import in_dispatch_order, keys_of, tasks_of_shard
 from reward_profiling.sweep.gating import GatingRule, gate_failures
+from reward_profiling.sweep.index_state import IndexState
+from reward_profiling.sweep.last_look import Basis, recall, remember
 from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.report import SweepReport, read_report, read_shard_record
-from reward_profiling.sweep.rollout_index import RolloutIndex, read_index
+from reward_profiling.sweep.rollout_index import RolloutIndex, last_row_at, read_index, update_index
 from reward_profiling.sweep.status import Counts, ShardStatus, total
-from reward_profiling.sweep.tasks import read_tasks
+from reward_profiling.sweep.tasks import TaskTable, find_tasks
 
 _KEY = ["task_index", "rollout_index"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A materialized sweep as needed to judge its shards: read once, used for many looks."""
+    """A materialized sweep as needed to judge its shards: read once, used for many looks.
+
+    The task table is read when a look needs it, which one that finds nothing new does not.
+    """
 
     sweep: SweepDir
     report: SweepReport
-    tasks: pl.DataFrame
+    table: TaskTable
     rule: GatingRule
+
+    @property
+    def tasks(self) -> pl.DataFrame:
+        """The task table (`tasks.TASK_SCHEMA`)."""
+        return self.table.frame
 
     def shard_tasks(self, number: int) -> pl.DataFrame:
         """The tasks that a shard collects, in task order (see `deal.tasks_of_shard`)."""
@@ -37,13 +47,13 @@ class Plan:
 
 
 def load_plan(sweep: SweepDir, environment: Mapping[str, str]) -> Plan:
-    """Read report and task table; refused when they do not belong together."""
+    """Read the report and find its task table; refused when they do not belong together."""
     report = read_report(sweep)
-    tasks = read_tasks(sweep.tasks, report.tasks_digest)
+    table = find_tasks(sweep.tasks, report.tasks_digest)
     retry = any(
         setting.name == "gym_eval_run.retry_terminal_timeouts" and setting.value is True for setting in report.settings
     )
-    return Plan(sweep, report, tasks, GatingRule.from_environment(environment, retry_terminal_timeouts=retry))
+    return Plan(sweep, report, table, GatingRule.from_environment(environment, retry_terminal_timeouts=retry))
 
 
 def check_work_list(shard: ShardDir, report: SweepReport) -> None:
@@ -114,7 +124,7 @@ class Examined:
 
 
 def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
-    """One look at one shard; `numbers` includes the numeric records of the rollouts."""
+    """One look at one shard that reads its rollouts; `numbers` includes their numeric records."""
     shard = plan.sweep.shard(number)
     check_work_list(shard, plan.report)
     index = read_index(shard, numbers=numbers)
@@ -133,12 +143,29 @@ def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
         bytes_collected=index.bytes_read,
         last_row_at=index.last_row_at,
     )
-    return Examined(status, own)
+    return Examined(remember(shard, _basis(plan, index.state), status), own)
 
 
 def look(plan: Plan, number: int) -> ShardStatus:
-    """How far one shard is."""
-    return examine(plan, number).status
+    """How far one shard is; reads nothing but what was added since the last look."""
+    shard = plan.sweep.shard(number)
+    check_work_list(shard, plan.report)
+    state = update_index(shard)
+    known = recall(shard, _basis(plan, state))
+    if known is None:
+        return examine(plan, number).status
+    return replace(known, last_row_at=last_row_at(shard, state))
+
+
+def _basis(plan: Plan, state: IndexState) -> Basis:
+    return Basis(
+        tasks_digest=plan.report.tasks_digest,
+        layout=plan.report.layout,
+        max_attempts=plan.rule.max_attempts,
+        retry_terminal_timeouts=plan.rule.retry_terminal_timeouts,
+        rollouts=state.rollouts.fingerprint,
+        failures=state.failures.fingerprint,
+    )
 
 
 def outstanding(plan: Plan, number: int) -> pl.DataFrame:

@@ -134,8 +134,11 @@ def _forget(shard: ShardDir) -> IndexState:
 def _drop_unnamed(shard: ShardDir, state: IndexState) -> None:
     """Remove segments that have been taken in by others, and what a killed writer left."""
     named = {segment.name for part in (state.rollouts, state.failures) for segment in part.segments}
-    for path in [*shard.index.glob("*.parquet"), *shard.index.glob(".*.tmp")]:
+    for path in shard.index.glob("*.parquet"):
         if path.name not in named:
+            remove(path)
+    for pattern in (".*.parquet.*.tmp", ".state.json.*.tmp"):
+        for path in shard.index.glob(pattern):
             remove(path)
 
 

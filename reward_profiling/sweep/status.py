@@ -51,13 +51,21 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """How many rollouts of each label were gated at a moment (Unix seconds)."""
+
+    at: float
+    gated: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class ShardStatus:
     """One look at one shard.
 
     `duplicates`, `foreign` (keys that are not this shard's) and `broken` (no JSON row) count lines that are left out of
     the counts. `simulated` is True when any row was made by the collector stand-in. `rows` counts the rows in both
     files, failed attempts included, and `bytes_collected` their size. `last_row_at` is the time (Unix seconds) of the
-    newest row, None before the first.
+    newest row, None before the first. `samples` are earlier looks, oldest first, and this one (see `pace`).
     """
 
     shard: str
@@ -70,6 +78,7 @@ class ShardStatus:
     rows: int = 0
     bytes_collected: int = 0
     last_row_at: float | None = None
+    samples: tuple[Sample, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -4,8 +4,10 @@ Promise: task indices are assigned once, in manifest order, before anything is d
 disk is the one that its digest in the sweep report names, or reading it is refused.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
@@ -112,10 +114,26 @@ def write_tasks(path: Path, table: pl.DataFrame, digest: str) -> None:
         table.write_parquet(temporary, metadata={_DIGEST_KEY: digest})
 
 
-def read_tasks(path: Path, digest: str) -> pl.DataFrame:
+class TaskTable:
+    """A task table on disk that is read when it is first asked for; make one with `find_tasks`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The table (`TASK_SCHEMA`); `SweepError` when it cannot be read."""
+        with _readable(self._path):
+            table = pl.read_parquet(self._path)
+        if dict(table.schema) != TASK_SCHEMA:
+            raise SweepError("this is no task table of this version", place=str(self._path), cure="materialize again")
+        return table
+
+
+def find_tasks(path: Path, digest: str) -> TaskTable:
     """The table with this digest at `path`, or waiting beside it; `SweepError` when there is none."""
     waiting = pending(path)
-    try:
+    with _readable(path):
         if waiting.exists() and _digest_of(waiting) == digest:
             # A crash after the report was written: finish what it announced.
             waiting.replace(path)
@@ -123,7 +141,18 @@ def read_tasks(path: Path, digest: str) -> pl.DataFrame:
             raise SweepError(
                 "the task table is not the one of the sweep report", place=str(path), cure="materialize again"
             )
-        table = pl.read_parquet(path)
+    return TaskTable(path)
+
+
+def read_tasks(path: Path, digest: str) -> pl.DataFrame:
+    """The content of the table that `find_tasks` finds."""
+    return find_tasks(path, digest).frame
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise SweepError(
             "the task table is missing", place=str(path), cure="run `reward-profiling materialize` first"
@@ -132,9 +161,6 @@ def read_tasks(path: Path, digest: str) -> pl.DataFrame:
         raise SweepError(
             f"the task table cannot be read: {error}", place=str(path), cure="restore it or materialize again"
         ) from error
-    if dict(table.schema) != TASK_SCHEMA:
-        raise SweepError("this is no task table of this version", place=str(path), cure="materialize again")
-    return table
 
 
 def _digest_of(path: Path) -> str | None:
