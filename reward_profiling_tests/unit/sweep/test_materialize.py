@@ -1,14 +1,19 @@
 """A materialized sweep holds each (task, repeat) once, in its shard, with the bytes of its source."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from reward_profiling.errors import DatasetError, SweepError
+from reward_profiling.sweep import work_list as work_list_module
+from reward_profiling.sweep.deal import Layout
 from reward_profiling.sweep.layout import SweepDir
-from reward_profiling.sweep.materialize import materialize, stage_shards
+from reward_profiling.sweep.materialize import Effort, materialize, stage_shards
+from reward_profiling.sweep.progress import ProgressLines
 from reward_profiling.sweep.report import read_report
+from reward_profiling.sweep.settle import Consent
 from reward_profiling.sweep.tasks import read_tasks
 from reward_profiling_tests.sweeps import (
     entry,
@@ -116,5 +121,93 @@ def test_a_dataset_with_two_entries_keeps_task_order(tmp_path: Path) -> None:
     assert [key[0] for key in keys_of_shard(shard)] == list(range(8))
 
 
-def _entries(folder: Path) -> list:
-    return [entry(folder / "data", "alpha", 3), entry(folder / "data", "beta", 3)]
+def _work_lists(folder: Path, jobs: int = 1, **changes: Any) -> list[bytes]:
+    """The work lists of a sweep of two entries in three shards, materialized under `folder`."""
+    layout = Layout(num_shards=3, **changes)
+    entries = [entry(folder.parent / "data", "alpha", 7, 3), entry(folder.parent / "data", "beta", 4, 2)]
+    materialize(request(entries, layout=layout), folder, effort=Effort(jobs))
+    sweep = SweepDir(folder / "tiny")
+    return [sweep.shard(number).work_list.read_bytes() for number in range(3)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"deal": "row"}, {"shuffle": 5}])
+def test_several_processes_write_what_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    alone = _work_lists(tmp_path / "one", **changes)
+    monkeypatch.setattr(work_list_module, "_ALONE_BYTES", 0)
+    assert _work_lists(tmp_path / "two", jobs=2, **changes) == alone
+
+
+def test_rows_are_dealt_one_by_one_on_request(tmp_path: Path) -> None:
+    by_task, by_row = _work_lists(tmp_path / "task"), _work_lists(tmp_path / "row", deal="row")
+    rows = sorted(b"".join(by_task).splitlines(), key=lambda line: _key(line))
+    assert [content.splitlines() for content in by_row] == [rows[number::3] for number in range(3)]
+
+
+def test_a_shuffle_mixes_environments_and_keeps_repeats_together(tmp_path: Path) -> None:
+    plain, shuffled = _work_lists(tmp_path / "plain"), _work_lists(tmp_path / "shuffled", shuffle=1)
+    for before, after in zip(plain, shuffled, strict=True):
+        assert sorted(after.splitlines()) == sorted(before.splitlines())
+        keys = [_key(line) for line in after.splitlines()]
+        tasks = list(dict.fromkeys(task for task, _ in keys))
+        assert sorted(keys, key=lambda key: (tasks.index(key[0]), key[1])) == keys
+    labels = [orjson.loads(line)["_ng_sweep_label"] for line in shuffled[0].splitlines()]
+    assert labels != sorted(labels)
+
+
+def _key(line: bytes) -> tuple[int, int]:
+    row = orjson.loads(line)
+    return row["_ng_task_index"], row["_ng_rollout_index"]
+
+
+def test_a_shard_of_another_layout_is_written_again(tmp_path: Path) -> None:
+    entries = [entry(tmp_path / "data", "alpha", 6)]
+    materialize(request(entries, num_shards=2), tmp_path / "sweeps")
+    materialize(request(entries, num_shards=3), tmp_path / "sweeps", consent=Consent(overwrite=True))
+    sweep = SweepDir(tmp_path / "sweeps" / "tiny")
+    keys = [key for number in range(3) for key in keys_of_shard(sweep.shard(number))]
+    assert sorted(keys) == [(task, repeat) for task in range(6) for repeat in range(2)]
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    shard = plan.sweep.shard(1)
+    left = shard.work_list.with_name(f".{shard.work_list.name}.999.abcd.tmp")
+    left.touch()
+    shard.record.unlink()
+    list(stage_shards(plan.sweep, [1]))
+    assert not left.exists()
+
+
+def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
+    heard: list[tuple[str, int]] = []
+
+    class Listener:
+        def begin(self, what: str, total: int) -> None:
+            heard.append((what, total))
+
+        def at(self, done: int) -> None:
+            heard.append(("", done))
+
+    plan = entry(tmp_path / "data", "alpha", 20)
+    materialize(request([plan]), tmp_path / "sweeps", effort=Effort(progress=Listener()))
+    size = plan.data.stat().st_size
+    written = sum(path.stat().st_size for path in (tmp_path / "sweeps").rglob("*_inputs.jsonl"))
+    assert heard[:2] == [("reading datasets", size), ("", size)]
+    what, total = heard[2]
+    assert what == "writing work lists"
+    assert total == pytest.approx(written, rel=0.05)
+    assert heard[-1] == ("", written)
+
+
+def test_progress_lines_come_once_per_period() -> None:
+    lines: list[str] = []
+    hourly = ProgressLines(lines.append, period=3600)
+    hourly.begin("reading", 100)
+    hourly.at(50)
+    assert lines == []
+    always = ProgressLines(lines.append, period=0)
+    always.begin("reading", 10**9)
+    always.at(5 * 10**8)
+    assert lines[0].startswith("reading: 0.5 of 1.0 GB (50 %), ")

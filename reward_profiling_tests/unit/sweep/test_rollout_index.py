@@ -1,5 +1,6 @@
 """The index looks at new bytes only, and starts over on any doubt."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,56 @@ def test_segments_stay_few_and_no_file_is_left_over(tmp_path: Path) -> None:
     segments = index.state.rollouts.segments
     assert len(segments) <= 9
     assert {path.name for path in shard.index.glob("*.parquet")} == {segment.name for segment in segments}
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = tiny_plan(tmp_path, tasks=40, repeats=4).sweep.shard(0)
+    keys = [(task, repeat) for task in range(0, 80, 2) for repeat in range(4)]
+    append(shard.rollouts, *(rollout(key, note="x" * key[0]) for key in keys), b"{broken\n", rollout((0, 0))[:-9])
+    append(shard.failures, failure((2, 0)), b"{}\n")
+    alone = read_index(shard, numbers=True)
+    shutil.rmtree(shard.index)
+    monkeypatch.setattr(rollout_index, "_RANGE_BYTES", 1000)
+    monkeypatch.setattr(rollout_index, "_MANY_BYTES", 0)
+    monkeypatch.setattr(rollout_index, "_SEGMENT_ROWS", 30)
+    several = read_index(shard, numbers=True)
+    assert several.rollouts.equals(alone.rollouts)
+    assert several.failures.equals(alone.failures)
+    assert (several.broken, several.bytes_read) == (alone.broken, alone.bytes_read)
+
+
+def test_what_is_written_behind_a_torn_line_meanwhile_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    torn = rollout((0, 1), note="x" * 300)
+    append(shard.rollouts, rollout((0, 0)), torn[:200])
+
+    def slowly(advance: Advance, path: Path, kind: Kind, start: int, end: int) -> RangeRows:
+        found = read_range(advance, path, kind, start, end)
+        if found.torn and shard.rollouts.stat().st_size < 400:
+            append(shard.rollouts, torn[200:], rollout((2, 0)), rollout((2, 1)))
+        return found
+
+    monkeypatch.setattr(rollout_index, "_RANGE_BYTES", 50)
+    monkeypatch.setattr(rollout_index, "read_range", slowly)
+    assert _keys(read_index(shard)) == [(0, 0)]
+    assert _keys(read_index(shard)) == [(0, 0), (0, 1), (2, 0), (2, 1)]
+
+
+def test_a_line_of_any_length_is_a_row(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    append(shard.rollouts, rollout((0, 0)), rollout((0, 1), note="x" * (100 << 20)), rollout((2, 0)))
+    assert _keys(read_index(shard)) == [(0, 0), (0, 1), (2, 0)]
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    append(shard.rollouts, rollout((0, 0)))
+    read_index(shard)
+    left = [shard.index / ".rollouts-1-ab.parquet.99.cd.tmp", shard.index / ".state.json.99.cd.tmp"]
+    for path in left:
+        path.touch()
+    append(shard.rollouts, rollout((0, 1)))
+    read_index(shard)
+    assert not [path for path in left if path.exists()]

@@ -90,3 +90,33 @@ def test_rows_with_our_keys_or_another_agent_are_not_verbatim(tmp_path: Path) ->
     path = write_rows(tmp_path / "rows.jsonl", rows)
     index = index_source(path, RowRule("agent_a", override="agent_a"))
     assert index.rows["verbatim"].to_list() == [True, False, False]
+
+
+def test_a_line_of_a_hundred_megabytes_is_a_row(tmp_path: Path) -> None:
+    rows = [source_row("a", 0), source_row("a", 1) | {"long": "x" * (100 << 20)}, source_row("a", 2)]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    index = index_source(path, RULE)
+    assert index.rows["byte_length"].to_list() == [len(orjson.dumps(row)) for row in rows]
+
+
+def test_several_datasets_come_in_the_order_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [
+        write_rows(tmp_path / f"{count}.jsonl", [source_row("a", number) for number in range(count)])
+        for count in (40, 3, 20)
+    ]
+    monkeypatch.setattr(sources, "RANGE_BYTES", 1000)
+    indexes = list(index_sources([Source(path, RULE) for path in paths], jobs=2))
+    assert [(index.path, index.rows.height) for index in indexes] == list(zip(paths, (40, 3, 20), strict=True))
+
+
+def test_a_dataset_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    good, bad = (write_rows(tmp_path / f"{name}.jsonl", [source_row("a", 0)]) for name in ("good", "bad"))
+    real = sources.lines_from
+    monkeypatch.setattr(
+        sources, "lines_from", lambda path, start, end: fail() if path == bad else real(path, start, end)
+    )
+    with pytest.raises(DatasetError, match=r"bad\.jsonl: the dataset cannot be read: Input/output error"):
+        list(index_sources([Source(good, RULE), Source(bad, RULE)]))
