@@ -44,6 +44,7 @@ bench: env ## speed and memory as ratios, printed
 ui: env $(DAGSTER_HOME)/dagster.yaml ## the Dagster UI of this checkout; GYM=simulated runs sweeps with the stand-in
 	REWARD_PROFILING_GYM="$(or $(GYM),$$REWARD_PROFILING_GYM)" $(BIN)/dagster dev --port $(PORT)
 
-$(DAGSTER_HOME)/dagster.yaml: dagster.yaml
+# Made once: an instance that somebody configured is theirs.
+$(DAGSTER_HOME)/dagster.yaml:
 	@mkdir -p $(@D)
-	cp $< $@
+	cp dagster.yaml $@

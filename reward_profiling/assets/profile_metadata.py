@@ -14,15 +14,15 @@ from reward_profiling.checks import complete
 from reward_profiling.profile.environment_summary import SUMMARY_SCHEMA
 from reward_profiling.profile.sweep_profile import SweepProfile
 
-_COUNTS = ("tasks", "expected", "scored", "masked", "failed", "outstanding")
-_SHARES = ("pass_rate", "share_all_pass", "share_all_fail", "share_mixed")
+_COUNTS = ("tasks", "scored", "outstanding", "failed", "masked")
+_SHARES = ("pass_rate", "share_all_pass", "share_mixed", "share_all_fail")
 
 
 def profile_metadata(made: SweepProfile) -> dict[str, Any]:
     """Metadata of one sweep's profile."""
     summary = made.summary
     return {
-        "dagster/row_count": int(summary["tasks"].sum()),
+        "dagster/row_count": summary.height,
         "dagster/column_schema": column_schema(SUMMARY_SCHEMA),
         "state": state(made),
         "complete": made.complete,
@@ -39,7 +39,7 @@ def profile_metadata(made: SweepProfile) -> dict[str, Any]:
 def state(made: SweepProfile) -> str:
     """Complete or partial, real or simulated, of one meaning or mixed, in one line."""
     expected, outstanding = int(made.summary["expected"].sum()), int(made.summary["outstanding"].sum())
-    text = complete.verdict(expected, outstanding).reason
+    text = complete.verdict(expected, outstanding, simulated=False).reason
     text = text if made.complete else f"PARTIAL: {text}"
     marks = [*(["simulated"] if made.simulated else []), *([f"MIXED: {made.mixed}"] if made.mixed else [])]
     return f"{text} ({'; '.join(marks)})" if marks else text
@@ -47,7 +47,7 @@ def state(made: SweepProfile) -> str:
 
 def environments_table(summary: pl.DataFrame, *names: str) -> dg.MarkdownMetadataValue:
     """The summary as people read it; `names` are columns to show first."""
-    columns = (*names, "label", "state", *_COUNTS, "mean_reward", *_SHARES, "mean_output_tokens")
+    columns = (*names, "label", "state", "mean_reward", *_SHARES, *_COUNTS, "mean_output_tokens")
     rows = ([_cell(row, column) for column in columns] for row in summary.iter_rows(named=True))
     return markdown((column.replace("_", " ") for column in columns), rows)
 
@@ -65,7 +65,8 @@ def _cell(row: dict[str, Any], column: str) -> Any:
 
 def verdict(made: SweepProfile) -> complete.Verdict:
     """The verdict of the check `complete` on what a profile holds."""
-    return complete.verdict(int(made.summary["expected"].sum()), int(made.summary["outstanding"].sum()))
+    expected, outstanding = int(made.summary["expected"].sum()), int(made.summary["outstanding"].sum())
+    return complete.verdict(expected, outstanding, simulated=made.simulated)
 
 
 def data_version(table: pl.DataFrame) -> str:

@@ -49,7 +49,7 @@ def rollouts_asset(sweep: Sweep) -> dg.AssetsDefinition:
         partitions_def=sweep.partitions,
         backfill_policy=ONE_RUN,
         check_specs=[complete.spec(key)],
-        kinds={"slurm", "jsonl"},
+        kinds={"jsonl"},
         description="What the jobs collect. A shard is done when nothing is outstanding by NeMo Gym's own rule.",
     )
     def rollouts(context: dg.AssetExecutionContext, launcher: SweepLauncher) -> Iterator[Any]:

@@ -49,14 +49,15 @@ def spec(key: dg.AssetKey) -> dg.AssetCheckSpec:
 def judge(sweep: SweepDir, environ: Mapping[str, str]) -> Verdict:
     """The verdict on a sweep as its files are now."""
     try:
-        counts = overview(load_plan(sweep, environ)).counts
+        found = overview(load_plan(sweep, environ))
     except RewardProfilingError as error:
         return Verdict(passed=False, reason=str(error))
-    return verdict(counts.expected, counts.outstanding)
+    return verdict(found.counts.expected, found.counts.outstanding, simulated=found.simulated)
 
 
-def verdict(expected: int, outstanding: int) -> Verdict:
-    """The verdict that follows from counts of rollouts."""
+def verdict(expected: int, outstanding: int, *, simulated: bool) -> Verdict:
+    """The verdict that follows from counts of rollouts; it says so when some were made by the collector stand-in."""
+    mark = " (simulated)" if simulated else ""
     if outstanding:
-        return Verdict(passed=False, reason=f"{outstanding} of {expected} rollouts are outstanding")
-    return Verdict(passed=True, reason=f"all {expected} rollouts are done")
+        return Verdict(passed=False, reason=f"{outstanding} of {expected} rollouts are outstanding{mark}")
+    return Verdict(passed=True, reason=f"all {expected} rollouts are done{mark}")

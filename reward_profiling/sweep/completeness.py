@@ -123,10 +123,16 @@ class Examined:
     rollouts: pl.DataFrame
 
 
+def _check_if_written(shard: ShardDir, report: SweepReport) -> None:
+    """As `check_work_list`; a shard of which nothing was ever written has collected nothing and owes everything."""
+    if any(path.exists() for path in (shard.record, shard.work_list, shard.rollouts, shard.failures, shard.attempts)):
+        check_work_list(shard, report)
+
+
 def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
     """One look at one shard that reads its rollouts; `numbers` includes their numeric records."""
     shard = plan.sweep.shard(number)
-    check_work_list(shard, plan.report)
+    _check_if_written(shard, plan.report)
     index = read_index(shard, numbers=numbers)
     keys = keys_of(plan.shard_tasks(number))
     by_label = count(judge(keys, index, plan.rule))
@@ -149,7 +155,7 @@ def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
 def look(plan: Plan, number: int) -> ShardStatus:
     """How far one shard is; reads nothing but what was added since the last look."""
     shard = plan.sweep.shard(number)
-    check_work_list(shard, plan.report)
+    _check_if_written(shard, plan.report)
     state = update_index(shard)
     known = recall(shard, _basis(plan, state))
     if known is None:

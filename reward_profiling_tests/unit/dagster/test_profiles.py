@@ -36,10 +36,10 @@ def test_a_complete_profile_says_so_everywhere(location: Location) -> None:
     result = location.materialize("tiny/profiles")
     assert result.success and checked(result) == {"tiny/profiles": True}
     values = {key: value.value for key, value in materialized(result)["tiny/profiles"].metadata.items()}
-    assert (values["complete"], values["simulated"], values["dagster/row_count"]) == (True, False, 5)
+    assert (values["complete"], values["simulated"], values["dagster/row_count"]) == (True, False, 1)
     assert values["state"] == "all 10 rollouts are done"
     assert values["manifest_digest"] == location.sweep.digest
-    assert "| alpha | complete | 5 | 10 | 10 | 0 | 0 | 0 | 1 | 100.0% |" in values["environments"]
+    assert "| alpha | complete | 1 | 100.0% | 100.0% | 0.0% | 0.0% | 5 | 10 | 0 | 0 | 0 |" in values["environments"]
     assert pl.read_parquet(values["summary"])["mean_reward"].to_list() == [1.0]
 
 

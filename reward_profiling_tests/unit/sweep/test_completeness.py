@@ -1,5 +1,6 @@
 """Counts add up, and a shard is complete exactly when Gym would dispatch nothing more."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,10 @@ def test_an_empty_shard_is_complete(tmp_path: Path) -> None:
     plan = tiny_plan(tmp_path, tasks=1, num_shards=4)
     assert look(plan, 3).counts.expected == 0
     assert look(plan, 3).complete
+
+
+def test_a_shard_that_was_never_written_owes_everything(tmp_path: Path) -> None:
+    plan = tiny_plan(tmp_path)
+    shutil.rmtree(plan.sweep.shard(1).path)
+    counts = look(plan, 1).counts
+    assert (counts.expected, counts.outstanding) == (6, 6)
