@@ -5,6 +5,8 @@ from typing import Any
 import dagster as dg
 import orjson
 import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver
+from dagster._core.loader import LoadingContextForTest
 
 from reward_profiling.sweep.report import read_report
 from reward_profiling_tests.unit.dagster.location import Location, events, failure_text, write_manifest
@@ -52,6 +54,22 @@ def test_lineage_leads_back_to_the_digest(location: Location) -> None:
     for key in (("tasks", None), ("shards", "shard_001")):
         tags = found[key].tags or {}
         assert tags["dagster/input_data_version/tiny/manifest"] == location.sweep.digest
+
+
+def _stale(location: Location) -> dict[str, str]:
+    """What the UI says of each asset of the sweep."""
+    graph = location.definitions().resolve_asset_graph()
+    resolver = CachingStaleStatusResolver(location.instance, graph, LoadingContextForTest(location.instance))
+    keys = [location.sweep.key(name) for name in ("manifest", "tasks")]
+    return {key.path[-1]: resolver.get_status(key).value for key in keys}
+
+
+def test_what_lies_below_a_changed_manifest_turns_stale(location: Location) -> None:
+    assert location.materialize(*PREPARATION, shards=[0, 1, 2]).success
+    assert set(_stale(location).values()) == {"FRESH"}
+    write_manifest(location.root / "manifests", sbatch={"qos": "high"})
+    assert location.materialize(PREPARATION[0]).success
+    assert _stale(location) == {"manifest": "FRESH", "tasks": "STALE"}
 
 
 def test_a_changed_manifest_is_materialized_anew_while_nothing_was_collected(location: Location) -> None:
