@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from reward_profiling.sweep.rows import RowProblem, RowRule, check_row
 from reward_profiling.sweep.workers import Advance, in_order
 
 RANGE_BYTES = 64 << 20
+_ALONE_BYTES = 256 << 20
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\v\f"
 
@@ -61,8 +62,11 @@ class _RangeResult:
 
 
 def content_hash(line: bytes) -> str:
-    """The identity of a row's bytes: BLAKE2b, 16 bytes, in hexadecimal."""
-    return blake2b(line, digest_size=16).hexdigest()
+    """The identity of a row's bytes: the first 16 bytes of their SHA-256, in hexadecimal.
+
+    Every byte of a sweep's datasets passes through here twice, and processors compute this hash by themselves.
+    """
+    return sha256(line, usedforsecurity=False).hexdigest()[:32]
 
 
 def index_sources(sources: Sequence[Source], *, jobs: int = 1, progress: Progress = QUIET) -> Iterator[SourceIndex]:
@@ -80,10 +84,9 @@ def index_sources(sources: Sequence[Source], *, jobs: int = 1, progress: Progres
     ]
     total = sum(stat.st_size for stat in stats)
     progress.begin("reading datasets", total)
-    # Starting processes takes longer than reading one range.
-    with closing(
-        in_order(index_range, parts, min(jobs, len(parts)) if total > RANGE_BYTES else 1, progress.at)
-    ) as results:
+    # Starting processes takes longer than reading a little.
+    processes = min(jobs, len(parts)) if total > _ALONE_BYTES else 1
+    with closing(in_order(index_range, parts, processes, progress.at)) as results:
         for source, before, own in zip(sources, stats, ranges, strict=True):
             yield _join(source.path, before, islice(results, len(own)))
 
@@ -95,14 +98,15 @@ def index_range(advance: Advance, path: Path, start: int, end: int, rule: RowRul
     lines = 0
     for position, raw in lines_from(path, start, end):
         lines += 1
-        first = len(_BOM) if position == 0 and raw.startswith(_BOM) else 0
-        body = raw[first:].strip(_BLANK)
+        line = raw.removeprefix(_BOM) if position == 0 else raw
+        behind = line.lstrip(_BLANK)
+        body = behind.rstrip(_BLANK)
         if body:
             verdict = check_row(body, rule)
             if isinstance(verdict, RowProblem):
                 problem = verdict
                 break
-            rows.add((position + raw.index(body, first), len(body), content_hash(body), verdict))
+            rows.add((position + len(raw) - len(behind), len(body), content_hash(body), verdict))
     advance(end - start)
     return _RangeResult(rows.frame(), lines, problem)
 

@@ -24,7 +24,7 @@ from reward_profiling.sweep.workers import Advance, in_order
 _COLUMNS = ("task_index", "label", "agent", "verbatim", "first_repeat", "repeats", "repeat_step")
 _ADDED_BYTES = 80
 """About what the three keys add to a row."""
-_ALONE_BYTES = 64 << 20
+_ALONE_BYTES = 512 << 20
 
 
 def write_shards(

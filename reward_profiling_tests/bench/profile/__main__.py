@@ -6,16 +6,13 @@ Each runs as a process of its own; memory is the peak of its resident set, time 
 """
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.gym_env import gym_installation
+from reward_profiling_tests.bench.measure import measure
 from reward_profiling_tests.bench.profile.rows import write_rows
 from reward_profiling_tests.unit.profile.compare import assert_same_outputs
 
@@ -27,38 +24,12 @@ profile_files(Path(sys.argv[1]), Path(sys.argv[2]), allow_partial=False)
 """
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """What one process took."""
-
-    seconds: float
-    cpu_seconds: float
-    mebibytes: float
-
-    def __str__(self) -> str:
-        return f"{self.seconds:7.1f} s wall {self.cpu_seconds:7.1f} s CPU {self.mebibytes:7.0f} MiB"
-
-
-def measure(command: list[str], directory: Path) -> Measurement:
-    """Run `command` in `directory` to its end; `SystemExit` with its last words when it fails."""
-    log = directory / "log"
-    started = time.perf_counter()
-    with log.open("wb") as stream:
-        process = subprocess.Popen(command, cwd=directory, stdout=stream, stderr=stream)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{command[0]} failed ({process.returncode}): {log.read_text()[-500:]}")
-    elapsed = time.perf_counter() - started
-    return Measurement(elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m reward_profiling_tests.bench.profile")
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--no-gym", action="store_true", help="measure ours alone")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         inputs, rollouts = write_rows(directory, options.groups, options.repeats)

@@ -46,6 +46,7 @@ def test_ranges_give_what_one_pass_gives(tmp_path: Path, monkeypatch: pytest.Mon
         if jobs > 1 and size < 1024:
             continue
         monkeypatch.setattr(sources, "RANGE_BYTES", size)
+        monkeypatch.setattr(sources, "_ALONE_BYTES", 0)
         assert index_source(path, RULE, jobs=jobs).rows.equals(whole.rows)
 
 
@@ -105,6 +106,7 @@ def test_several_datasets_come_in_the_order_given(tmp_path: Path, monkeypatch: p
         for count in (40, 3, 20)
     ]
     monkeypatch.setattr(sources, "RANGE_BYTES", 1000)
+    monkeypatch.setattr(sources, "_ALONE_BYTES", 0)
     indexes = list(index_sources([Source(path, RULE) for path in paths], jobs=2))
     assert [(index.path, index.rows.height) for index in indexes] == list(zip(paths, (40, 3, 20), strict=True))
 
