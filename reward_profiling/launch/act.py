@@ -34,7 +34,7 @@ class Launcher:
 
         Raises `LaunchError` when the scheduler refuses the job, `SchedulerUnknownError` when its answer is lost.
         """
-        with exclusive_lock(shard.path / ".submit.lock", wait=False) as held:
+        with exclusive_lock(shard.submit_lock, wait=False) as held:
             if not held:
                 return False
             jobs = jobs_by_name(self.scheduler.queue()).get(name, ())
@@ -55,7 +55,7 @@ class Launcher:
 
     def adopt(self, shard: ShardDir, name: str, state: ShardState, action: Adopt) -> bool:
         """Take a job that is already there as an attempt; False when another process was faster."""
-        with exclusive_lock(shard.path / ".submit.lock", wait=False) as held:
+        with exclusive_lock(shard.submit_lock, wait=False) as held:
             ledger = read_ledger(shard)
             if not held or ledger != state.ledger:
                 return False
@@ -81,7 +81,7 @@ class Launcher:
             return False
         left = read_exit_record(shard.exit_record(attempt.number))
         reason = left.message if left is not None else (job.reason if job is not None else "no record is left of it")
-        with exclusive_lock(shard.path / ".submit.lock", wait=False) as held:
+        with exclusive_lock(shard.submit_lock, wait=False) as held:
             if not held or read_ledger(shard).open_attempt != attempt:
                 return False
             record(

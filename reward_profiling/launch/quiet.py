@@ -59,7 +59,7 @@ def _refuse_live(shard: ShardDir, now: float) -> None:
     if ledger.open_attempt is not None:
         _refuse(shard, f"the end of attempt {ledger.open_attempt.number} is not recorded")
     for path in (shard.rollouts, shard.failures):
-        written = path.stat().st_mtime if path.exists() else 0.0
+        written = path.stat().st_mtime if path.exists() and path.stat().st_size else 0.0
         if written > ledger.at_rest_at and now - written < RECENT_SECONDS:
             _refuse(shard, f"{path.name} was written {max(now - written, 0):.0f} s ago by something the ledger lacks")
 

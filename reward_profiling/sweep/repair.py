@@ -6,8 +6,10 @@ taken out, to `rejected.jsonl` beside the files, with the reason. The index says
 read again. Call this only where no collector is live on the shard. Running it again changes nothing.
 """
 
+import contextlib
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,21 +48,31 @@ def repair(shard: ShardDir, keys: pl.DataFrame) -> RepairReport:
     taken: Counter[str] = Counter()
     for path, part in ((shard.rollouts, index.state.rollouts), (shard.failures, index.state.failures)):
         try:
-            path.touch()
-            if _close_tail(shard, path, part):
-                taken["torn"] += 1
-            if path == shard.rollouts and (foreign or index.duplicates or part.broken):
-                taken += _rewrite(shard, path, own)
-            elif part.broken:
-                taken += _rewrite(shard, path, None)
+            with _as_old_as_it_was(path):
+                if _close_tail(shard, path, part):
+                    taken["torn"] += 1
+                if path == shard.rollouts and (foreign or index.duplicates or part.broken):
+                    taken += _rewrite(shard, path, own)
+                elif part.broken:
+                    taken += _rewrite(shard, path, None)
         except OSError as error:
             raise storage_error(path, error) from error
     return RepairReport(**taken)
 
 
+@contextlib.contextmanager
+def _as_old_as_it_was(path: Path) -> Iterator[None]:
+    """Make the file when it is missing; else let it stay as old as its newest row, which tells when that came."""
+    if not path.exists():
+        path.touch()
+    before = path.stat()
+    yield
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 def _reject(shard: ShardDir, path: Path, reason: Reason, line: bytes) -> None:
     text = line.decode("utf-8", "backslashreplace")
-    append_json_line(shard.path / "rejected.jsonl", {"file": path.name, "reason": reason, "line": text})
+    append_json_line(shard.rejected, {"file": path.name, "reason": reason, "line": text})
 
 
 def _close_tail(shard: ShardDir, path: Path, part: FileState) -> bool:
@@ -70,7 +82,8 @@ def _close_tail(shard: ShardDir, path: Path, part: FileState) -> bool:
         tail = stream.read()
         if not tail.isspace() and tail:
             _reject(shard, path, "torn", tail)
-        stream.truncate(part.read_to)
+        if tail:
+            stream.truncate(part.read_to)
         if part.read_to:
             stream.seek(part.read_to - 1)
             if stream.read(1) != b"\n":

@@ -15,7 +15,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from reward_profiling.errors import SweepError
-from reward_profiling.files import atomic_path
+from reward_profiling.files import atomic_path, remove_temporaries
 from reward_profiling.sweep.rows import RowRule
 from reward_profiling.sweep.sampling import SampleMode, choose_rows
 from reward_profiling.sweep.sources import SourceIndex
@@ -109,7 +109,8 @@ def pending(path: Path) -> Path:
 
 
 def write_tasks(path: Path, table: pl.DataFrame, digest: str) -> None:
-    """Write the table and its digest atomically."""
+    """Write the table and its digest atomically; only one process may do so at a time."""
+    remove_temporaries(path)
     with atomic_path(path) as temporary:
         table.write_parquet(temporary, metadata={_DIGEST_KEY: digest})
 

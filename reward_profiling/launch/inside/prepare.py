@@ -46,7 +46,7 @@ async def held(shard: ShardDir) -> AsyncIterator[None]:
     """
     for number in range(_HOLD_TRIES):
         with contextlib.ExitStack() as stack:
-            if stack.enter_context(exclusive_lock(shard.path / ".collect.lock", wait=False)):
+            if stack.enter_context(exclusive_lock(shard.collect_lock, wait=False)):
                 yield
                 return
         if number == 0:
