@@ -43,6 +43,13 @@ def test_materialize_reports_what_it_made(command: Command, manifest: Path, tmp_
     assert made.json["path"] == str(tmp_path / "sweeps" / "tiny")
 
 
+def test_a_shuffle_from_the_command_line_wins(command: Command, manifest: Path, tmp_path: Path) -> None:
+    made = command("materialize", manifest, "--sweeps-dir", tmp_path / "sweeps", "--shuffle", 9, "--json")
+    assert made.json["shuffle"] == 9
+    settings = {each["name"]: each for each in made.json["settings"]}
+    assert settings["materialize.shuffle"]["origin"] == "command line"
+
+
 def test_status_counts_and_its_code_tells_whether_all_is_done(command: Command, sweep: Path) -> None:
     append(sweep / "shards" / "shard_000" / "rollouts.jsonl", rollout((0, 0)), rollout((4, 1)))
     made = command("status", sweep, "--json")
@@ -54,7 +61,10 @@ def test_status_counts_and_its_code_tells_whether_all_is_done(command: Command, 
         ("shard_000", "to do"),
         ("shard_001", "to do"),
     ]
-    assert "tiny: INCOMPLETE" in command("status", sweep).out
+    assert (found["rate_per_hour"], found["eta_seconds"], found["eta_at_least"]) == (None, None, True)
+    shown = command("status", sweep).out
+    assert "tiny: INCOMPLETE" in shown
+    assert all(column in shown for column in ("per hour", "time left", "last row"))
 
 
 def test_a_partial_profile_is_marked_and_its_code_is_one(command: Command, sweep: Path) -> None:
