@@ -8,6 +8,7 @@ become `StorageError` and leave no temporary file behind.
 import contextlib
 import fcntl
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import IO, Any
 import orjson
 
 from reward_profiling.errors import StorageError
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -60,14 +63,29 @@ def atomic_path(path: Path) -> Iterator[Path]:
         sync_directory(path.parent)
     except OSError as error:
         raise storage_error(path, error) from error
+    except Exception as error:
+        refused = _wrapped(error)
+        if refused is None:
+            raise
+        raise storage_error(path, refused) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
+def _wrapped(error: Exception) -> OSError | None:
+    """What the operating system refused, where a library that writes by itself says so in its own exception."""
+    found = _OS_ERROR.search(str(error))
+    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
+
+
 def remove_temporaries(path: Path) -> None:
     """Remove what writers of `path` left when they were killed; call this only where no writer can be alive."""
-    for temporary in path.parent.glob(f".{path.name}.*.tmp"):
+    try:
+        found = list(path.parent.glob(f".{path.name}.*.tmp"))
+    except OSError as error:
+        raise storage_error(path.parent, error) from error
+    for temporary in found:
         remove(temporary)
 
 

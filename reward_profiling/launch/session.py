@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reward_profiling.files import write_text
+from reward_profiling.files import make_directory, write_text
 from reward_profiling.launch.act import Launcher
 from reward_profiling.launch.decide import Budget
 from reward_profiling.launch.gym_command import GymCommand
@@ -91,7 +91,7 @@ def _launcher(plan: Plan, settings: JobSettings, scheduler: Scheduler, environ: 
         check_work_list(shard, plan.report)
         write_text(shard.job_script, render_job(shard, plan.sweep, attempt, settings))
         log = job_log(shard, attempt)
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(log.parent)
         return JobSpec(
             name=job_name(plan.sweep, shard_number(shard.name) or 0),
             script=shard.job_script,

@@ -1,13 +1,22 @@
 """Files are the old ones or the new ones; a full disk is one line and leaves nothing behind."""
 
+import random
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from reward_profiling.errors import StorageError
-from reward_profiling.files import append_json_line, atomic_file, exclusive_lock, read_json_lines, write_bytes
+from reward_profiling.files import (
+    append_json_line,
+    atomic_file,
+    atomic_path,
+    exclusive_lock,
+    read_json_lines,
+    write_bytes,
+)
 from reward_profiling.sweep.materialize import materialize
 from reward_profiling_tests.parts import missing
 from reward_profiling_tests.sweeps import entry, request
@@ -38,6 +47,16 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(small_disk: Path) -> None:
     with pytest.raises(StorageError, match="No space left on device; free space on this file system"):
         write_bytes(small_disk / "file", b"x" * (2 << 20))
     assert list(small_disk.iterdir()) == []
+
+
+def test_a_full_disk_is_one_line_also_where_a_library_writes(small_disk: Path) -> None:
+    frame = pl.DataFrame({"noise": random.Random(1).randbytes(2 << 20).hex()})
+    refused = pytest.raises(StorageError, match=r"file\.parquet: No space left on device; free space")
+    with refused, atomic_path(small_disk / "file.parquet") as temporary:
+        frame.write_parquet(temporary)
+    assert list(small_disk.iterdir()) == []
+    with pytest.raises(ZeroDivisionError), atomic_path(small_disk / "file.parquet"):
+        _ = 1 / 0
 
 
 def test_a_full_disk_while_materializing_leaves_no_half_work_list(small_disk: Path, tmp_path: Path) -> None:

@@ -30,15 +30,15 @@ class Children:
     """Runs operations on one folder in processes of their own."""
 
     def __init__(self, server: "subprocess.Popen[bytes]", folder: Path) -> None:
-        self._server, self.folder = server, folder
+        self.server, self.folder = server, folder
 
     def together(self, *asked: dict[str, Any]) -> list[Ended]:
         """Run several at the same time."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(orjson.dumps([{"folder": str(self.folder), **each} for each in asked]) + b"\n")
-        self._server.stdin.flush()
-        return [Ended(**each) for each in orjson.loads(self._server.stdout.readline())]
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        self.server.stdin.write(orjson.dumps([{"folder": str(self.folder), **each} for each in asked]) + b"\n")
+        self.server.stdin.flush()
+        return [Ended(**each) for each in orjson.loads(self.server.stdout.readline())]
 
     def run(self, operation: str, arguments: dict[str, Any], **limits: Any) -> Ended:
         """Run one; it must end well unless `limits` say how it is to end otherwise."""

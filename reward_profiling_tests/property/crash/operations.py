@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from reward_profiling.files import append_json_line, read_json_lines, write_json
+from reward_profiling.files import append_json_line, exclusive_lock, make_directory, read_json_lines, write_json
 from reward_profiling.launch.act import Launcher
 from reward_profiling.launch.decide import Budget
 from reward_profiling.launch.reshard import reshard
@@ -31,17 +31,18 @@ Arguments = Mapping[str, Any]
 
 
 class FolderScheduler:
-    """A scheduler whose records are a file: one line per job and per ending. A job ends when it is asked for twice."""
+    """A scheduler whose records are a file: one line per job and per ending."""
 
     kind = "folder"
 
     def __init__(self, folder: Path) -> None:
         self._jobs = folder / "jobs.jsonl"
-        self._asked = folder / "asked"
+        self._lock = folder / "jobs.lock"
 
     def submit(self, spec: JobSpec) -> str:
-        number = str(len(read_json_lines(self._jobs)) + 1)
-        append_json_line(self._jobs, {"id": number, "name": spec.name, "state": JobState.RUNNING.value})
+        with exclusive_lock(self._lock):
+            number = str(len(read_json_lines(self._jobs)) + 1)
+            append_json_line(self._jobs, {"id": number, "name": spec.name, "state": JobState.RUNNING.value})
         return number
 
     def queue(self) -> tuple[Job, ...]:
@@ -114,7 +115,7 @@ def _ledger(folder: Path, arguments: Arguments) -> None:
     def prepare(shard: ShardDir, attempt: int) -> JobSpec:
         write_json(shard.job_script, {"attempt": attempt})
         log = shard.attempt_logs(attempt) / "log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(log.parent)
         return JobSpec(job_name(plan.sweep, shard_number(shard.name) or 0), shard.job_script, shard.path, log)
 
     ticks = itertools.count(time.time_ns())

@@ -20,7 +20,7 @@ import orjson
 from reward_profiling.errors import RewardProfilingError
 from reward_profiling_tests.property.crash.operations import run
 
-_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.utime", "os.scandir")
+_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.utime")
 _TIMEOUT = 120.0
 
 

@@ -18,7 +18,7 @@ from reward_profiling_tests.property.crash.operations import FolderScheduler, en
 from reward_profiling_tests.property.crash.walk import SHAPE, Walk
 from reward_profiling_tests.sweeps import request
 
-KILLS = {"materialize": 25, "extend": 25, "index": 35, "reshard": 60, "merge": 25, "split": 25, "ledger": 35}
+KILLS = {"materialize": 25, "extend": 25, "index": 35, "reshard": 50, "merge": 25, "split": 25, "ledger": 35}
 
 
 @pytest.fixture
