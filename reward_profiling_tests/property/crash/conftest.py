@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
+from reward_profiling_tests.memory import memory
+
 pytest.register_assert_rewrite("reward_profiling_tests.property.crash.walk")
 
 
@@ -64,14 +66,9 @@ def server() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.fixture
-def children(server: "subprocess.Popen[bytes]", tmp_path: Path) -> Iterator[Children]:
-    """Children that work on a folder of this test, in memory where there is a place for that: what counts is the order
-    of what they do, and a disk would take most of the time for synchronizing."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield Children(server, tmp_path)
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
+def children(server: "subprocess.Popen[bytes]") -> Iterator[Children]:
+    """Children that work on a folder of this test."""
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
         yield Children(server, Path(folder))
 
 
