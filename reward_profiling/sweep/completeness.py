@@ -123,17 +123,20 @@ class Examined:
     rollouts: pl.DataFrame
 
 
-def _check_if_written(shard: ShardDir, report: SweepReport) -> None:
+def _check(plan: Plan, shard: ShardDir) -> None:
     """As `check_work_list`; a shard of which nothing was ever written has collected nothing and owes everything."""
     if any(path.exists() for path in (shard.record, shard.work_list, shard.rollouts, shard.failures, shard.attempts)):
-        check_work_list(shard, report)
+        check_work_list(shard, plan.report)
+    elif read_report(plan.sweep).layout != plan.report.layout:
+        raise SweepError("this sweep has been resharded meanwhile", place=str(shard.path), cure="start again")
 
 
 def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
     """One look at one shard that reads its rollouts; `numbers` includes their numeric records."""
     shard = plan.sweep.shard(number)
-    _check_if_written(shard, plan.report)
+    _check(plan, shard)
     index = read_index(shard, numbers=numbers)
+    _check(plan, shard)  # Still: a reshard in between would have put another shard in its place.
     keys = keys_of(plan.shard_tasks(number))
     by_label = count(judge(keys, index, plan.rule))
     own = index.rollouts.join(keys, on=_KEY, how="semi")
@@ -155,9 +158,10 @@ def examine(plan: Plan, number: int, *, numbers: bool = False) -> Examined:
 def look(plan: Plan, number: int) -> ShardStatus:
     """How far one shard is; reads nothing but what was added since the last look."""
     shard = plan.sweep.shard(number)
-    _check_if_written(shard, plan.report)
+    _check(plan, shard)
     state = update_index(shard)
     known = recall(shard, _basis(plan, state))
+    _check(plan, shard)
     if known is None:
         return examine(plan, number).status
     return replace(known, last_row_at=last_row_at(shard, state))

@@ -60,6 +60,8 @@ def remember(shard: ShardDir, basis: Basis, status: ShardStatus, *, now: float |
     """Keep what a look found; the status with its samples."""
     path = _path(shard)
     now = time.time() if now is None else now
+    if not shard.path.is_dir():
+        return _with_samples(status, (_sample(now, status.by_label),))
     with exclusive_lock(shard.index / "lock"):
         remove_temporaries(path)
         known = _load(path)

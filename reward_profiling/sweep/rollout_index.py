@@ -83,6 +83,9 @@ def update_index(shard: ShardDir) -> IndexState:
 
 def _locked(shard: ShardDir, work: Callable[[IndexState], Result]) -> Result:
     """Do `work` from the state on disk, or from nothing when what the state names is lost or damaged."""
+    if not shard.path.is_dir():
+        # Nothing was ever written here, or the shard is of a layout that is gone: whoever looks makes no shard.
+        return work(IndexState())
     with exclusive_lock(shard.index / "lock"):
         try:
             return work(load_state(shard.index / "state.json"))

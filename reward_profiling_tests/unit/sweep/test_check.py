@@ -48,6 +48,7 @@ def plan(tmp_path: Path) -> Plan:
 
 def test_a_sound_sweep_passes_and_nothing_is_touched(plan: Plan) -> None:
     append(plan.sweep.shard(0).rollouts, rollout((0, 0))[:-9])  # a torn tail is work still owed
+    plan.sweep.shard(3).index.mkdir(parents=True)  # and this is what a reader left who came too late
     before = {path: path.stat() for path in plan.sweep.path.rglob("*")}
     assert findings(plan) == {}
     after = {path: path.stat() for path in plan.sweep.path.rglob("*")}
@@ -148,7 +149,8 @@ def _drop_a_shard(plan: Plan) -> None:
 
 
 def _another_shard(plan: Plan) -> None:
-    (plan.sweep.shards / "shard_003").mkdir()
+    plan.sweep.shard(3).path.mkdir()
+    append(plan.sweep.shard(3).rollouts, rollout((0, 0)))
 
 
 def _wrong_range(plan: Plan) -> None:

@@ -76,6 +76,7 @@ def _looks(status: ShardStatus | None) -> list[tuple[float, int]]:
 
 def test_samples_tell_when_what_was_there(tmp_path: Path) -> None:
     shard = ShardDir(tmp_path / "shard_000")
+    shard.path.mkdir()
     assert _looks(remember(shard, BASIS, _found(0), now=1000)) == [(1000, 0)]
     # Nothing new for a while: the next rollouts came after that.
     assert _looks(recall(shard, BASIS, now=3000)) == [(1000, 0), (3000, 0)]
@@ -92,6 +93,7 @@ def test_samples_tell_when_what_was_there(tmp_path: Path) -> None:
 
 def test_the_file_is_written_only_when_something_changed(tmp_path: Path) -> None:
     shard = ShardDir(tmp_path / "shard_000")
+    shard.path.mkdir()
     remember(shard, BASIS, _found(3), now=1000)
     path = shard.index / "last_look.json"
     inode = path.stat().st_ino

@@ -8,10 +8,11 @@ import pytest
 
 from reward_profiling.errors import BadInputError, StorageError, SweepError
 from reward_profiling.files import read_json_lines
-from reward_profiling.sweep import carry, switch
+from reward_profiling.sweep import carry, completeness, switch
 from reward_profiling.sweep.completeness import Plan, load_plan, look
 from reward_profiling.sweep.deal import Layout
-from reward_profiling.sweep.layout import SweepDir
+from reward_profiling.sweep.index_state import IndexState
+from reward_profiling.sweep.layout import ShardDir, SweepDir
 from reward_profiling.sweep.materialize import materialize
 from reward_profiling.sweep.report import SettingReport, read_report
 from reward_profiling.sweep.reshard import reshard
@@ -120,9 +121,29 @@ def test_the_same_number_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_plan_of_before_is_refused_afterwards(tmp_path: Path) -> None:
     old = tiny_plan(tmp_path)
-    again(old, 3)
+    again(old, 1)
     with pytest.raises(SweepError, match="another task table or layout; start again if the sweep has just been"):
         look(old, 0)
+    with pytest.raises(SweepError, match="this sweep has been resharded meanwhile; start again"):
+        look(old, 1)
+    assert not old.sweep.shard(1).path.exists()
+
+
+def test_a_reshard_between_two_steps_of_a_look_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = tiny_plan(tmp_path)
+    update = completeness.update_index
+
+    def late(shard: ShardDir) -> IndexState:
+        monkeypatch.undo()
+        again(plan, 1)
+        return update(shard)
+
+    for number, message in ((0, "another task table or layout"), (1, "resharded meanwhile")):
+        monkeypatch.setattr(completeness, "update_index", late)
+        with pytest.raises(SweepError, match=message):
+            look(plan, number)
+        assert not (plan.sweep.shards / "shard_001").exists()
+        again(load_plan(plan.sweep, {}), 2)
 
 
 def test_a_damaged_work_list_is_refused_and_nothing_changes(tmp_path: Path) -> None:
