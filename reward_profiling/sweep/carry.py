@@ -85,10 +85,11 @@ def carry_rows(plan: Plan, after: Plan, keys: pl.DataFrame) -> None:
 
 def _keep_times(plan: Plan, after: Plan) -> None:
     """Let the new files be as old as their newest rows can be: their age tells whether something still collects."""
-    times = [path.stat().st_mtime for shard in shards_of(plan) for path in (shard.rollouts, shard.failures)]
+    stats = [path.stat() for shard in shards_of(plan) for path in (shard.rollouts, shard.failures)]
+    newest = max((stat.st_mtime for stat in stats if stat.st_size), default=0.0)
     for shard in shards_of(after):
         for path in (shard.rollouts, shard.failures):
-            os.utime(path, (max(times), max(times)))
+            os.utime(path, (newest, newest))
 
 
 def _reject(shard: ShardDir, failed: pl.DataFrame, target: ShardDir) -> None:
