@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 _BUFFER_BYTES = 1 << 20
+_NO_INDEX = 1 << 63
 
 
 def cut(start: int, end: int, size: int) -> list[tuple[int, int]]:
@@ -47,8 +48,9 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 def row_key(row: dict[str, Any]) -> tuple[int, int] | None:
-    """(`_ng_task_index`, `_ng_rollout_index`) at the top level of a row, or None when either is no integer."""
+    """(`_ng_task_index`, `_ng_rollout_index`) at the top level of a row, or None when either is no integer that could
+    be one."""
     task, rollout = row.get("_ng_task_index"), row.get("_ng_rollout_index")
-    if type(task) is int and type(rollout) is int:
+    if type(task) is int and type(rollout) is int and task < _NO_INDEX and rollout < _NO_INDEX:
         return task, rollout
     return None

@@ -7,7 +7,10 @@ import pytest
 
 from reward_profiling.errors import SweepError
 from reward_profiling.sweep.completeness import load_plan, look, outstanding
-from reward_profiling_tests.sweeps import append, failure, keys_of_shard, rollout, tiny_plan
+from reward_profiling.sweep.deal import Layout
+from reward_profiling.sweep.layout import SweepDir
+from reward_profiling.sweep.materialize import materialize
+from reward_profiling_tests.sweeps import append, entry, failure, keys_of_shard, request, rollout, tiny_plan
 
 
 def test_nothing_collected_is_all_outstanding(tmp_path: Path) -> None:
@@ -112,3 +115,15 @@ def test_a_shard_that_was_never_written_owes_everything(tmp_path: Path) -> None:
     shutil.rmtree(plan.sweep.shard(1).path)
     counts = look(plan, 1).counts
     assert (counts.expected, counts.outstanding) == (6, 6)
+
+
+@pytest.mark.parametrize("layout", [Layout(num_shards=2, shuffle=3), Layout(num_shards=2, deal="row", shuffle=3)])
+def test_outstanding_rollouts_come_in_the_order_of_the_work_list(tmp_path: Path, layout: Layout) -> None:
+    entries = [entry(tmp_path / "data", "alpha", 5, 3), entry(tmp_path / "data", "beta", 4, 3)]
+    materialize(request(entries, layout=layout), tmp_path / "sweeps")
+    plan = load_plan(SweepDir(tmp_path / "sweeps" / "tiny"), {})
+    keys = keys_of_shard(plan.sweep.shard(1))
+    append(plan.sweep.shard(1).rollouts, *map(rollout, keys[::2]))
+    assert list(outstanding(plan, 1).select("task_index", "rollout_index").iter_rows()) == keys[1::2]
+    status = look(plan, 1)
+    assert (status.counts.expected, status.counts.succeeded, status.foreign) == (len(keys), len(keys[::2]), 0)

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import orjson
 import pytest
 
 from reward_profiling.errors import SweepError
@@ -135,6 +136,29 @@ def test_what_is_written_behind_a_torn_line_meanwhile_is_not_lost(
     monkeypatch.setattr(rollout_index, "read_range", slowly)
     assert _keys(read_index(shard)) == [(0, 0)]
     assert _keys(read_index(shard)) == [(0, 0), (0, 1), (2, 0), (2, 1)]
+
+
+def test_a_key_that_no_task_can_have_is_a_broken_line(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    keys: list = [(0, 2**63), (2**64 - 1, 0), (True, 0), (0.0, 1), ("0", 1), (None, 0)]
+    append(shard.rollouts, *(rollout(key) for key in keys), rollout((0, 1)))
+    index = read_index(shard)
+    assert _keys(index) == [(0, 1)]
+    assert index.broken == len(keys)
+
+
+def test_keys_are_those_at_the_top_level_whatever_lies_below(tmp_path: Path) -> None:
+    shard = tiny_plan(tmp_path).sweep.shard(0)
+    inner = {"_ng_task_index": 4, "_ng_rollout_index": 1, "mask_sample": True}
+    text = orjson.dumps(inner).decode()
+    append(
+        shard.rollouts,
+        rollout((0, 0), nested=inner, listed=[inner], text=text, response={"usage": inner, "text": text}),
+        orjson.dumps({"response": inner, "text": text}) + b"\n",
+    )
+    index = read_index(shard)
+    assert _keys(index) == [(0, 0)]
+    assert (index.broken, index.rollouts["masked"].to_list()) == (1, [False])
 
 
 def test_a_line_of_any_length_is_a_row(tmp_path: Path) -> None:
